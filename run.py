@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""How do I see it work, and how do I test it?
+
+    python3 run.py demo [ARGS]    run the demo
+    python3 run.py test           run every check, then the tests
+    python3 run.py test ARGS      run pytest alone, with these arguments
+
+Needs nothing but Python 3.11 or newer. Installs the project into .venv, again when its dependencies change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = str(VENV / "bin" / "python")
+# Command: the extras and the dependency groups of pyproject.toml that it needs.
+COMMANDS = {
+    "demo": (["postgres"], ["demo"]),
+    "test": (["postgres", "asyncpg", "celery", "otel"], ["test", "lint"]),
+}
+CHECKS = {
+    "ruff check": [PYTHON, "-m", "ruff", "check"],
+    "ruff format": [PYTHON, "-m", "ruff", "format", "--check"],
+    "mypy": [PYTHON, "-m", "mypy"],
+    "lint-imports": [str(VENV / "bin" / "lint-imports")],
+}
+# Each worker starts servers of its own, so more of them do not help for long.
+PARALLEL = ["-n", "logical", "--maxprocesses", "4", "--dist", "worksteal"]
+
+
+def install(command: str) -> None:
+    """Install the project with what `command` needs, unless that has been done."""
+    sources = (ROOT / "pyproject.toml").read_bytes(), (ROOT / "constraints.txt").read_bytes()
+    wanted = hashlib.sha256(b"\0".join([*sources, str(ROOT).encode(), sys.version.encode()])).hexdigest()
+    stamp = VENV / f"installed-for-{command}"
+    if Path(PYTHON).exists() and stamp.exists() and stamp.read_text() == wanted:
+        return
+    extras, groups = COMMANDS[command]
+    declared = tomllib.loads(sources[0].decode())["dependency-groups"]
+    packages = [requirement for group in groups for requirement in declared[group]]
+    packages += ["--constraint", "constraints.txt", "--editable", f".[{','.join(extras)}]"]
+    print("Installing into .venv; the first time takes about half a minute ...", flush=True)
+    if uv := shutil.which("uv"):
+        subprocess.run([uv, "venv", "--allow-existing", "--python", sys.executable, VENV], check=True)
+        subprocess.run([uv, "pip", "install", "--python", PYTHON, *packages], check=True)
+    else:
+        complete_venv_module()
+        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+        subprocess.run([PYTHON, "-m", "pip", "install", "--quiet", *packages], check=True)
+    stamp.write_text(wanted)
+
+
+def complete_venv_module() -> None:
+    """Install the part of `venv` that Debian keeps in a package of its own, or name the command that does."""
+    if importlib.util.find_spec("ensurepip"):
+        return
+    command = "apt-get update && apt-get install --yes --no-install-recommends python3-venv"
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        sys.exit(f"Python's venv module is incomplete. As root, run this once: {command}")
+    subprocess.run(["/bin/sh", "-c", command], check=True)
+
+
+def passes(title: str, command: list[str]) -> bool:
+    """Run one check under its own heading."""
+    print(f"\n=== {title} ===", flush=True)
+    return subprocess.run(command, check=False).returncode == 0
+
+
+def main() -> None:
+    """Read the command, install, run it."""
+    command, *arguments = sys.argv[1:] or ["help"]
+    if command not in COMMANDS:
+        sys.exit(__doc__)
+    os.chdir(ROOT)
+    install(command)
+    if command == "demo":
+        os.execv(PYTHON, [PYTHON, "-m", "demo", *arguments])  # noqa: S606  # signals reach the demo itself
+    failed = [] if arguments else [title for title, check in CHECKS.items() if not passes(title, check)]
+    if failed:
+        print(f"\n=== failed so far: {', '.join(failed)} ===")
+    tested = passes("pytest", [PYTHON, "-m", "pytest", *(arguments or PARALLEL)])
+    sys.exit(0 if tested and not failed else 1)
+
+
+if __name__ == "__main__":
+    main()
