@@ -31,7 +31,7 @@ CHECKS = {
     "ruff check": [PYTHON, "-m", "ruff", "check"],
     "ruff format": [PYTHON, "-m", "ruff", "format", "--check"],
     "mypy": [PYTHON, "-m", "mypy"],
-    "lint-imports": [str(VENV / "bin" / "lint-imports")],
+    "lint-imports": [str(VENV / "bin" / "lint-imports"), "--no-logo"],
 }
 # Each worker starts servers of its own, so more of them do not help for long.
 PARALLEL = ["-n", "logical", "--maxprocesses", "4", "--dist", "worksteal"]

@@ -35,8 +35,8 @@ _PORTS_TRIED = 5
 _LOG_SHOWN = 4000
 
 # One shell per server, given the folders of the programs and of the server. It reads orders from a pipe:
-# `start`, or the way to stop first, and a port. The pipe closes when its owner ends, however it ends: an owner
-# that was killed leaves neither server nor folder behind.
+# `start`, or the way to stop first, and a port. The pipe closes when its owner ends, however it ends, so that
+# an owner that was killed leaves neither server nor folder behind.
 _KEEPER = """
 stop() { "$1/pg_ctl" stop -w -m "$3" -D "$2/data" >/dev/null 2>&1; }
 while read -r order port; do
