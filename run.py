@@ -63,9 +63,9 @@ def complete_venv_module() -> None:
     """Install the part of `venv` that Debian keeps in a package of its own, or name the command that does."""
     if importlib.util.find_spec("ensurepip"):
         return
-    command = "apt-get update && apt-get install --yes --no-install-recommends python3-venv"
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        sys.exit(f"Python's venv module is incomplete. As root, run this once: {command}")
+        sys.exit("Python's venv module is incomplete here. Run this once: sudo apt-get install python3-venv")
+    command = "apt-get update -qq && apt-get install -qq --no-install-recommends python3-venv"
     subprocess.run(["/bin/sh", "-c", command], check=True)
 
 
