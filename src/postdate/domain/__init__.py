@@ -1,0 +1,1 @@
+"""What is decided without I/O, a clock or randomness?"""

@@ -1,0 +1,96 @@
+"""What is an action?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from uuid import UUID
+
+    from postdate.domain.states import Reason, Status
+    from postdate.domain.walltime import Fold, Gap
+
+SEPARATOR = "\x1f"
+"""Joins the parts of a key; refused in every part, so that no two sets of parts make one key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Intent:
+    """The wall time that was asked for, kept beside the instant it meant."""
+
+    wall_time: str
+    tz: str
+    gap: Gap
+    fold: Fold
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked: one row of `actions`, written once."""
+
+    id: UUID
+    workspace_id: UUID | None
+    user_id: UUID
+    action_type: str
+    target_key: str | None
+    payload: Mapping[str, object]
+    occurrence: str = ""
+    publish_at: datetime
+    intent: Intent | None = None
+    expires_at: datetime | None = None
+    origin: str = "api"
+    origin_id: str | None = None
+    replaces_id: UUID | None = None
+    overlap_key: str | None = None
+    traceparent: str | None = None
+    created_at: datetime
+
+    @property
+    def thing_id(self) -> str | None:
+        """What is published, where the payload says so."""
+        thing = self.payload.get("thing_id")
+        return thing if isinstance(thing, str) else None
+
+    @property
+    def key(self) -> str | None:
+        """What the unique key and the publish guard protect; None without a thing."""
+        if self.thing_id is None:
+            return None
+        return SEPARATOR.join((self.action_type, self.thing_id, self.target_key or "", self.occurrence))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Action(Request):
+    """An action as it stands: what was asked, what is to do, what happened. A row of `scheduled_actions`."""
+
+    status: Status
+    reason: Reason | None = None
+    attempt_count: int = 0
+    next_attempt_at: datetime | None = None
+    last_error: str | None = None
+    provider_id: str | None = None
+    submitted_at: datetime | None = None
+    finished_at: datetime | None = None
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One line of an action's history: who did what, when. `status` is where the action stood afterwards, if known."""
+
+    at: datetime
+    cause: str
+    actor: str
+    detail: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claimed:
+    """An action that this process has claimed, with the lease that fences its settle."""
+
+    action: Action
+    lease_token: UUID
+    lease_until: datetime

@@ -1,0 +1,80 @@
+"""How can the run of an action end?
+
+A handler returns (published) or raises one of the exceptions below; the engine turns whatever happens into
+one `Outcome` value. What follows from it is decided by `postdate.domain.settle`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from postdate.domain.text import MAX_NAME, cleaned
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """It went out. `provider_id` is the outside system's id (P28)."""
+
+    provider_id: str | None = None
+
+    def __post_init__(self) -> None:
+        """Clean the id, which comes from outside."""
+        if self.provider_id is not None:
+            object.__setattr__(self, "provider_id", cleaned(self.provider_id, limit=MAX_NAME))
+
+
+class _Unhappy(Exception):
+    """An outcome that a handler says by raising it."""
+
+    def __init__(self, error: object = "") -> None:
+        self.error = cleaned(error)
+        super().__init__(self.error)
+
+
+class NotSent(_Unhappy):
+    """The provider was never reached, or answered that it took nothing: safe to try again.
+
+    `retry_after` is the wait in seconds (or a timedelta) that the provider asked for.
+    """
+
+    def __init__(self, error: object = "", *, retry_after: float | timedelta | None = None) -> None:
+        """Keep the error and the wait; a negative or non-finite wait counts as none."""
+        super().__init__(error)
+        self.retry_after = _wait(retry_after)
+
+
+class Rejected(_Unhappy):
+    """The provider refused for good."""
+
+
+class Unconfirmed(_Unhappy):
+    """It may have gone out: nobody knows until a person looks."""
+
+
+class Skipped(_Unhappy):
+    """It need not go out any more: unsubscribed, suppressed, superseded."""
+
+
+class Deferred(_Unhappy):
+    """Not now: run again at `until` (an aware datetime), with the attempt given back."""
+
+    def __init__(self, until: datetime, error: object = "") -> None:
+        """Keep the instant; raises ValueError for a naive one."""
+        if until.tzinfo is None:
+            message = "Deferred(until) needs an aware datetime"
+            raise ValueError(message)
+        super().__init__(error)
+        self.until = until
+
+
+Outcome = Published | NotSent | Rejected | Unconfirmed | Skipped | Deferred
+
+_LONGEST_WAIT = timedelta(days=366)
+
+
+def _wait(value: float | timedelta | None) -> timedelta | None:
+    seconds = value.total_seconds() if isinstance(value, timedelta) else value
+    if seconds is None or not 0 <= seconds < float("inf"):
+        return None
+    return min(timedelta(seconds=min(seconds, _LONGEST_WAIT.total_seconds())), _LONGEST_WAIT)

@@ -1,0 +1,44 @@
+"""Which text may reach a database, and how is foreign text made safe?
+
+PostgreSQL refuses NUL, no database stores a lone surrogate, and U+001F joins the parts of a key. Names from
+a caller are therefore refused when they hold control characters; error text from outside is cleaned.
+"""
+
+from __future__ import annotations
+
+import re
+
+from postdate.errors import InvalidText
+
+MAX_TYPE = 100
+MAX_NAME = 255
+MAX_ERROR = 2000
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+
+
+def name(value: object, *, field: str, limit: int = MAX_NAME) -> str:
+    """Return `value` if it is 1 to `limit` characters of storable text without control characters.
+
+    Raises `InvalidText` otherwise.
+    """
+    if not isinstance(value, str):
+        raise InvalidText(field=field, rule="must be text", value=value)
+    if not 1 <= len(value) <= limit:
+        raise InvalidText(field=field, rule=f"must have 1 to {limit} characters", value=value)
+    if _CONTROL.search(value):
+        raise InvalidText(field=field, rule="must not hold control characters", value=value)
+    if _UNSTORABLE.search(value):
+        raise InvalidText(field=field, rule="must not hold lone surrogates", value=value)
+    return value
+
+
+def optional_name(value: object, *, field: str, limit: int = MAX_NAME) -> str | None:
+    """Return `name(value)`, or None where there is none."""
+    return None if value is None else name(value, field=field, limit=limit)
+
+
+def cleaned(value: object, *, limit: int = MAX_ERROR) -> str:
+    """Return text from outside as any database stores it: no NUL, no lone surrogate, at most `limit` characters."""
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", str(value)[:limit])

@@ -1,0 +1,1 @@
+"""How does time pass: what is due is claimed, run and settled."""

@@ -1,0 +1,163 @@
+"""How does the engine go round: tick, alarm, claim, run, settle?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from postdate.clock import monotonic
+from postdate.engine.alarm import Alarm
+from postdate.engine.claim import ClaimRound, claim_round
+from postdate.engine.dispatch import Dispatcher
+from postdate.engine.recover import Recovery
+from postdate.engine.settling import Settler
+from postdate.engine.watch import watch
+from postdate.store.idempotency import purge_expired
+from postdate.store.queue import next_due
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from datetime import datetime
+
+    import httpx2
+
+    from postdate.kernel import Kernel
+    from postdate.registry import ActionType
+    from postdate.store.transaction import Transaction
+
+_log = structlog.get_logger("postdate")
+
+TICK = timedelta(minutes=1)
+"""The polling interval: never faster (P35)."""
+
+LONGEST_PASS = timedelta(seconds=120)
+"""How long one pass goes on claiming (P36)."""
+
+_PURGED_PER_TICK = 10_000
+_PAUSE_AFTER_ERROR = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TickReport:
+    """What one tick did: how many actions it found due (P41), and how many lost leases it settled."""
+
+    now: datetime
+    due_count: int
+    recovered: int
+
+
+class Engine:
+    """Fires what is due in one process. Any number of processes may run one each."""
+
+    def __init__(
+        self, kernel: Kernel, types: Sequence[ActionType], http: httpx2.AsyncClient, *, worker: str | None = None
+    ) -> None:
+        self._kernel = kernel
+        self._types = {action_type.name: action_type for action_type in types}
+        self._worker = worker or f"{socket.gethostname()}:{os.getpid()}"
+        self._alarm = Alarm(kernel.clock)
+        self._settler = Settler(kernel, self._types, written=self._alarm.ring)
+        self._dispatcher = Dispatcher(clock=kernel.clock, http=http, ended=self._settler.add)
+        self._recovery = Recovery(kernel, self._types)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Fire what is due until `stop` is set, then let what is running end within the grace time.
+
+        Raises `NotConfigured` and `SchemaMismatch` before anything is claimed.
+        """
+        async with self._working():
+            self._kernel.wake = self._alarm.set
+            watching = asyncio.create_task(watch(self._kernel.database, self._kernel.names, self._alarm.ring))
+            try:
+                await self._go_round(stop)
+            finally:
+                self._kernel.wake = None
+                watching.cancel()
+                await self._dispatcher.drain(self._kernel.settings.stop_grace.total_seconds())
+
+    async def run_once(self, now: datetime) -> TickReport:
+        """Do one tick and wait for everything it started: for cron hosts, and for tests that move the clock."""
+        async with self._working():
+            report = await self.tick(now)
+            due_count = report.due_count
+            while not self._dispatcher.idle:
+                await self._dispatcher.drain()
+                await self._settler.drain()
+                due_count += await self._claim_all()
+            return TickReport(now=now, due_count=due_count, recovered=report.recovered)
+
+    async def tick(self, now: datetime) -> TickReport:
+        """Settle lost leases, start what is due, forget expired idempotency keys."""
+        recovery = await self._recovery.run_once(now)
+        due_count = await self._claim_all()
+        await self._kernel.work(lambda tx: purge_expired(tx, now=now, limit=_PURGED_PER_TICK))
+        return TickReport(now=now, due_count=due_count, recovered=recovery.recovered)
+
+    @asynccontextmanager
+    async def _working(self) -> AsyncIterator[None]:
+        for action_type in self._types.values():
+            if action_type.configured is not None:
+                action_type.configured()
+        await self._kernel.read_clock()
+        settling = asyncio.create_task(self._settler.run())
+        try:
+            yield
+        finally:
+            await self._settler.drain()
+            settling.cancel()
+            with suppress(asyncio.CancelledError):
+                await settling
+
+    async def _go_round(self, stop: asyncio.Event) -> None:
+        stopping = asyncio.create_task(stop.wait())
+        stopping.add_done_callback(lambda _: self._alarm.ring())
+        next_tick = monotonic()
+        while not stop.is_set():
+            try:
+                if monotonic() >= next_tick:
+                    next_tick = monotonic() + TICK.total_seconds()
+                    await self.tick(await self._kernel.read_clock())
+                else:
+                    await self._claim_all()
+                await self._set_alarm()
+            except Exception:  # noqa: BLE001 - logged, and the next pass is a new chance
+                _log.exception("a pass failed, trying again", pause=_PAUSE_AFTER_ERROR)
+                await asyncio.wait([stopping], timeout=_PAUSE_AFTER_ERROR)
+            else:
+                await self._alarm.wait(at_most=max(next_tick - monotonic(), 0.0))
+
+    async def _claim_all(self) -> int:
+        """Claim and start until nothing more is due or startable, and return how many were due."""
+        until = monotonic() + LONGEST_PASS.total_seconds()
+        due_count = 0
+        while (free := self._free_slots()) and monotonic() < until:
+            found = await self._kernel.work(partial(self._claim, free=free, now=self._kernel.clock.now()))
+            for claimed in found.runnable:
+                self._dispatcher.start(claimed, self._types[claimed.action.action_type])
+            due_count += found.claimed
+            if not found.claimed:
+                break
+        return due_count
+
+    def _claim(self, tx: Transaction, *, free: Mapping[str, int], now: datetime) -> ClaimRound:
+        margin = self._kernel.settings.lease_margin
+        return claim_round(tx, free, self._types, now=now, margin=margin, worker=self._worker)
+
+    def _free_slots(self) -> dict[str, int]:
+        slots = {name: self._dispatcher.free_slots(action_type) for name, action_type in self._types.items()}
+        return {name: free for name, free in slots.items() if free > 0}
+
+    async def _set_alarm(self) -> None:
+        """Set the alarm to the next due instant. A type without a free slot rings when one of its runs is settled."""
+        free = list(self._free_slots())
+        due = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
+        if due is not None:
+            self._alarm.set(due)

@@ -1,0 +1,117 @@
+"""How do runs that have ended reach the database?
+
+In batches: whatever has ended while the last batch was being written makes the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import structlog
+from sqlalchemy.exc import DataError, IntegrityError
+
+from postdate.domain.settle import Settlement, settle
+from postdate.engine.claim import ENGINE
+from postdate.store.outcomes import settle_claimed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from postdate.engine.dispatch import Ended
+    from postdate.kernel import Kernel
+    from postdate.registry import ActionType
+    from postdate.store.transaction import Transaction
+
+_log = structlog.get_logger("postdate")
+
+_LONGEST_PAUSE = 5.0
+
+
+class Settler:
+    """Writes what came of the runs. Keeps a batch until it is written, however long the database is away."""
+
+    def __init__(self, kernel: Kernel, types: Mapping[str, ActionType], *, written: Callable[[], None]) -> None:
+        self._kernel = kernel
+        self._types = types
+        self._written = written
+        self._waiting: list[Ended] = []
+        self._ended = asyncio.Event()
+        self._all_written = asyncio.Event()
+        self._all_written.set()
+
+    def add(self, ended: Ended) -> None:
+        """Take over a run that has ended."""
+        self._waiting.append(ended)
+        self._all_written.clear()
+        self._ended.set()
+
+    async def drain(self) -> None:
+        """Wait until everything taken over is written."""
+        await self._all_written.wait()
+
+    async def run(self) -> None:
+        """Write batches until cancelled."""
+        while True:
+            await self._ended.wait()
+            self._ended.clear()
+            batch, self._waiting = self._waiting, []
+            await self._write_surely(batch)
+            if not self._waiting:
+                self._all_written.set()
+            self._written()
+
+    async def _write_surely(self, batch: Sequence[Ended]) -> None:
+        pause = 0.1
+        while True:
+            try:
+                await self._write(batch)
+            except Exception:  # noqa: BLE001 - logged, and tried until it is written
+                _log.exception("settling failed, trying again", runs=len(batch), pause=pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+            else:
+                return
+
+    async def _write(self, batch: Sequence[Ended]) -> None:
+        try:
+            await self._settle(batch)
+        except (DataError, IntegrityError):
+            if len(batch) == 1:
+                _log.exception(
+                    "the database refuses this outcome; its lease will run out", action=batch[0].claimed.action.id
+                )
+                return
+            for ended in batch:
+                await self._write([ended])
+
+    async def _settle(self, batch: Sequence[Ended]) -> None:
+        now = self._kernel.clock.now()
+        by_lease: defaultdict[UUID, dict[UUID, Settlement]] = defaultdict(dict)
+        for ended in batch:
+            by_lease[ended.claimed.lease_token][ended.claimed.action.id] = self._settlement(ended, now)
+
+        def write(tx: Transaction) -> set[UUID]:
+            won: set[UUID] = set()
+            for token, settlements in by_lease.items():
+                won |= settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)
+            return won
+
+        won = await self._kernel.work(write)
+        for ended in batch:
+            if ended.claimed.action.id not in won:
+                _log.warning("lost the lease before settling; nothing changed", action=str(ended.claimed.action.id))
+
+    def _settlement(self, ended: Ended, now: datetime) -> Settlement:
+        action = ended.claimed.action
+        return settle(
+            ended.outcome,
+            attempt_count=action.attempt_count,
+            policy=self._types[action.action_type].policy,
+            now=now,
+            jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+        )

@@ -1,0 +1,224 @@
+"""Which errors can postdate raise, and what do they carry?
+
+One tree. Every error carries its data as attributes; `permanent` says whether the same call can never
+succeed later. HTTP statuses and exit codes are decided by the surfaces, not here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+_SHOWN = 80
+
+
+def _shown(value: object) -> str:
+    """Return a bounded `repr`, so that hostile input never floods a log."""
+    try:
+        text = repr(value[: _SHOWN + 1]) if isinstance(value, str | bytes) else repr(value)
+    except Exception:  # noqa: BLE001 - a hostile value's own repr must not hide what is wrong with it
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+class PostdateError(Exception):
+    """Anything postdate refuses or cannot do."""
+
+    permanent: ClassVar[bool] = True
+
+
+# --- the request itself is wrong ---------------------------------------------------------------------
+
+
+class Invalid(PostdateError):
+    """A value breaks a rule. `field` names the argument, `rule` what it broke."""
+
+    def __init__(self, *, field: str, rule: str, value: object = None) -> None:
+        """Keep the field, the rule and the offending value."""
+        self.field = field
+        self.rule = rule
+        self.value = value
+        super().__init__(f"{field}: {rule} (got {_shown(value)})" if value is not None else f"{field}: {rule}")
+
+
+class InvalidZone(Invalid):
+    """Not an IANA time zone name, or no zone where one is needed."""
+
+
+class InvalidWallTime(Invalid):
+    """Not a wall-clock time, or one that the chosen policy refuses."""
+
+
+class InvalidInstant(Invalid):
+    """Not an aware datetime within the years 1 to 9999. Naive datetimes are refused everywhere (P95, P100)."""
+
+
+class InvalidPayload(Invalid):
+    """Not a JSON object within bounds, or not what the action type expects."""
+
+
+class InvalidText(Invalid):
+    """Text that is too long, empty, or holds characters that no database here may see."""
+
+
+class UnknownActionType(Invalid):
+    """No such action type is registered. `known` lists those that are."""
+
+    def __init__(self, action_type: str, *, known: Sequence[str]) -> None:
+        """Keep the names that would have been accepted."""
+        self.known = tuple(known)
+        listed = ", ".join(sorted(self.known)) or "none"
+        super().__init__(field="action_type", rule=f"is not registered (known: {listed})", value=action_type)
+
+
+# --- it does not exist ---------------------------------------------------------------------------------
+
+
+class NotFound(PostdateError):
+    """Something named by the request does not exist."""
+
+    def __init__(self, *, what: str, ident: object) -> None:
+        """Keep what was looked for and by which identifier."""
+        self.what = what
+        self.ident = ident
+        super().__init__(f"no {what} {_shown(str(ident))}")
+
+
+class ActionNotFound(NotFound):
+    """There is no such action, or retention has dropped what it asked for."""
+
+    def __init__(self, action_id: UUID) -> None:
+        """Keep the id as `ident`."""
+        super().__init__(what="action", ident=action_id)
+
+
+class OwnerNotFound(NotFound):
+    """The workspace or profile that should own the action does not exist. `what` says which."""
+
+
+# --- it may not be done now ----------------------------------------------------------------------------
+
+
+class Refused(PostdateError):
+    """The request is well-formed, but the state of things forbids it."""
+
+
+class AlreadyScheduled(Refused):
+    """An active action has this thing, target and occurrence already (P26)."""
+
+    def __init__(self, key: str, *, existing: UUID | None) -> None:
+        """Keep the colliding key and the action that holds it."""
+        self.key = key
+        self.existing = existing
+        super().__init__(f"already scheduled as action {existing}: {_shown(key)}")
+
+
+class AlreadyPublished(Refused):
+    """The thing went out, or may have gone out, to this target already: the publish guard (P64)."""
+
+    def __init__(self, key: str, *, existing: UUID | None) -> None:
+        """Keep the guarded key and the action whose outcome guards it."""
+        self.key = key
+        self.existing = existing
+        super().__init__(f"already published, or unconfirmed, as action {existing}: {_shown(key)}")
+
+
+class OverlapTaken(Refused):
+    """An active action of this type holds the overlap key."""
+
+    def __init__(self, overlap_key: str, *, existing: UUID | None) -> None:
+        """Keep the overlap key and the action that holds it."""
+        self.overlap_key = overlap_key
+        self.existing = existing
+        super().__init__(f"overlap key {_shown(overlap_key)} is held by action {existing}")
+
+
+class MoveRefused(Refused):
+    """The action is not in a state that allows this move. `status` and `reason` say where it stands."""
+
+    def __init__(self, action_id: UUID, *, verb: str, status: str, reason: str | None = None) -> None:
+        """Keep the action, the verb and the state it was found in."""
+        self.action_id = action_id
+        self.verb = verb
+        self.status = status
+        self.reason = reason
+        state = f"{status} ({reason})" if reason else status
+        super().__init__(f"cannot {verb} action {action_id}: it is {state}")
+
+
+class RetriesExhausted(Refused):
+    """The retry budget is used up; only a forced retry with a note goes beyond it (P72)."""
+
+    def __init__(self, action_id: UUID, *, attempt_count: int, max_attempts: int) -> None:
+        """Keep the attempts made and the budget."""
+        self.action_id = action_id
+        self.attempt_count = attempt_count
+        self.max_attempts = max_attempts
+        super().__init__(f"action {action_id} has used {attempt_count} of {max_attempts} attempts")
+
+
+class SiblingRunning(Refused):
+    """Another action for the same thing and target is running right now; look again when it has ended."""
+
+    permanent = False
+
+    def __init__(self, action_id: UUID, *, sibling: UUID) -> None:
+        """Keep both actions."""
+        self.action_id = action_id
+        self.sibling = sibling
+        super().__init__(f"action {sibling} for the same thing and target is running")
+
+
+class IdempotencyConflict(Refused):
+    """The idempotency key was used before with another request."""
+
+    def __init__(self, key: str, *, existing: UUID | None) -> None:
+        """Keep the key and the action it made."""
+        self.key = key
+        self.existing = existing
+        super().__init__(f"idempotency key {_shown(key)} belongs to another request (action {existing})")
+
+
+# --- the installation is wrong -------------------------------------------------------------------------
+
+
+class Misconfigured(PostdateError):
+    """postdate cannot run as it is set up."""
+
+
+class NotConfigured(Misconfigured):
+    """A setting that a registered action type needs is missing. Raised at start, never at fire time."""
+
+    def __init__(self, setting: str, *, needed_by: str, hint: str = "") -> None:
+        """Keep the setting and who needs it."""
+        self.setting = setting
+        self.needed_by = needed_by
+        super().__init__(f"{needed_by} needs {setting}{f': {hint}' if hint else ''}")
+
+
+class SchemaMismatch(Misconfigured):
+    """The database's schema is not the one this version works on."""
+
+    def __init__(self, *, found: str | None, expected: str, newer: bool) -> None:
+        """Keep both revisions; `newer` says that the database is ahead of this code."""
+        self.found = found
+        self.expected = expected
+        self.newer = newer
+        if newer:
+            advice = "it was migrated by a newer postdate: upgrade this installation"
+        else:
+            advice = "run `postdate db upgrade`"
+        super().__init__(f"the schema is at {found or 'nothing'}, this version needs {expected}: {advice}")
+
+
+class ClockBehind(Misconfigured):
+    """The clock was asked before it was ever set."""
+
+    def __init__(self, *, asked: datetime | None = None) -> None:
+        """Keep what was asked for."""
+        self.asked = asked
+        super().__init__("the clock has not been set yet")

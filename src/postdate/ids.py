@@ -1,0 +1,31 @@
+"""How are actions named?"""
+
+from __future__ import annotations
+
+import secrets
+from threading import Lock
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_RANDOM_BITS = 74
+
+
+class TimeOrderedIds:
+    """Uuids of version 7 (RFC 9562) that rise strictly within the process, whatever the clock does."""
+
+    def __init__(self) -> None:
+        """Start below every id."""
+        self._last = 0
+        self._lock = Lock()
+
+    def __call__(self, now: datetime) -> UUID:
+        """Return the next id for an action made at `now`."""
+        milliseconds = int(now.timestamp() * 1000)
+        fresh = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+        with self._lock:
+            self._last = value = max(fresh, self._last + 1)
+        time, high, low = value >> _RANDOM_BITS, (value >> 62) & 0xFFF, value & (2**62 - 1)
+        return UUID(int=(time << 80) | (7 << 76) | (high << 64) | (2 << 62) | low)

@@ -1,0 +1,169 @@
+"""What does an action type say about itself, and what does its handler get to see?"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
+
+import structlog
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from postdate.domain import text
+from postdate.domain.payload import checked
+from postdate.domain.settle import Policy
+from postdate.errors import Invalid, InvalidPayload, UnknownActionType
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import httpx2
+
+    from postdate.domain.action import Action
+
+Handler = Callable[..., Any]
+"""`handler(ctx, payload)`, sync or async. It returns `Published`, the provider's id or None, or raises an outcome."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a handler knows beside its payload."""
+
+    action: Action
+    now: datetime
+    """When the run started (UTC)."""
+    deadline: datetime
+    """When the run is cut off (UTC)."""
+    http: httpx2.AsyncClient
+    """A shared client: no redirects, no proxies from the environment. For async handlers."""
+    log: structlog.stdlib.BoundLogger = field(default_factory=structlog.get_logger)
+
+    @property
+    def target(self) -> str | None:
+        """The sub-target: a platform, a channel, a phone number."""
+        return self.action.target_key
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        return self.action.attempt_count
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at this action: a provider that honours it acts once."""
+        return str(self.action.id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActionType:
+    """A kind of action: its name, its handler and its limits."""
+
+    name: str
+    handler: Handler
+    payload: TypeAdapter[Any] | None = None
+    """Validates the payload; None lets any JSON object through."""
+    policy: Policy = field(default_factory=Policy)
+    timeout: timedelta = timedelta(seconds=60)
+    concurrency: int = 20
+    """How many runs this process has at once."""
+    configured: Callable[[], None] | None = None
+    """Called when the engine starts; raises `NotConfigured` where a setting is missing."""
+
+    def __post_init__(self) -> None:
+        """Refuse limits that would never run anything."""
+        text.name(self.name, field="action_type", limit=text.MAX_TYPE)
+        if self.concurrency < 1:
+            raise Invalid(field="concurrency", rule="must be at least 1", value=self.concurrency)
+        if self.timeout <= timedelta(0):
+            raise Invalid(field="timeout", rule="must be longer than nothing", value=self.timeout)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the handler is awaited rather than run in a thread."""
+        return inspect.iscoroutinefunction(self.handler)
+
+    def dump(self, payload: object) -> dict[str, object]:
+        """Return `payload` (a model or a mapping) as the JSON object to store.
+
+        Raises `InvalidPayload` naming the field and the rule.
+        """
+        plain = payload.model_dump(mode="json") if isinstance(payload, BaseModel) else payload
+        if not isinstance(plain, Mapping):
+            raise InvalidPayload(field="payload", rule="must be a JSON object", value=payload)
+        stored = checked(dict(plain))
+        if self.payload is None:
+            return stored
+        return checked(self.payload.dump_python(self.load(stored), mode="json"))
+
+    def load(self, stored: Mapping[str, object]) -> Any:
+        """Return the stored payload as the handler wants it. Raises `InvalidPayload`."""
+        if self.payload is None:
+            return stored
+        try:
+            return self.payload.validate_python(stored)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(("payload", *map(str, first["loc"])))
+            raise InvalidPayload(field=where, rule=first["msg"]) from None
+
+
+class Registry:
+    """The action types that this process knows."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._types: dict[str, ActionType] = {}
+
+    def add(self, action_type: ActionType) -> None:
+        """Register a type. Raises `Invalid` if its name is taken."""
+        if action_type.name in self._types:
+            raise Invalid(field="action_type", rule="is registered already", value=action_type.name)
+        self._types[action_type.name] = action_type
+
+    def __getitem__(self, name: str) -> ActionType:
+        """Return a type by its name. Raises `UnknownActionType`."""
+        try:
+            return self._types[name]
+        except (KeyError, TypeError):
+            raise UnknownActionType(name, known=list(self._types)) from None
+
+    def get(self, name: str) -> ActionType | None:
+        """Return a type by its name, or None."""
+        return self._types.get(name)
+
+    def __iter__(self) -> Iterator[ActionType]:
+        """Iterate over the types in the order of their registration."""
+        return iter(self._types.values())
+
+    def __len__(self) -> int:
+        """Return how many types there are."""
+        return len(self._types)
+
+
+def payload_adapter(handler: Handler) -> TypeAdapter[Any] | None:
+    """Return what validates the handler's second parameter; None where it says nothing, or asks for a mapping."""
+    parameters = list(inspect.signature(handler).parameters.values())
+    if len(parameters) != 2:  # noqa: PLR2004 - ctx and payload
+        raise Invalid(field="handler", rule="must take (ctx, payload)", value=getattr(handler, "__name__", handler))
+    annotation = _resolved(parameters[1].annotation, handler)
+    if annotation in {inspect.Parameter.empty, dict, Any, object} or get_origin(annotation) in {
+        dict,
+        Mapping,
+    }:
+        return None
+    return TypeAdapter(annotation)
+
+
+def _resolved(annotation: Any, handler: Handler) -> Any:
+    """Resolve this annotation alone: others may name what is imported for type checkers only."""
+    if not isinstance(annotation, str):
+        return annotation
+    holder = SimpleNamespace(__annotations__={"payload": annotation})
+    try:
+        return get_type_hints(holder, globalns=getattr(inspect.unwrap(handler), "__globals__", {}))["payload"]
+    except NameError:
+        rule = "cannot be found at run time: define it at module level, or pass payload=..."
+        raise Invalid(field="payload", rule=rule, value=annotation) from None

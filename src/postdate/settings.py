@@ -1,0 +1,33 @@
+"""Which settings does a deployment have?"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """The POSTDATE_* settings, validated once. Durations are seconds, or ISO 8601 as in PT30S."""
+
+    model_config = SettingsConfigDict(env_prefix="POSTDATE_", frozen=True, extra="ignore")
+
+    database_url: str = "sqlite:///postdate.db"
+    schema_name: str = Field(default="postdate", validation_alias="POSTDATE_SCHEMA")
+    table_prefix: str = ""
+    idempotency_ttl: timedelta = timedelta(days=7)
+    """How long an idempotency key is remembered."""
+    lease_margin: timedelta = timedelta(seconds=30)
+    """How much longer than its time-out a run keeps its lease."""
+    stop_grace: timedelta = timedelta(seconds=30)
+    """How long a stopping engine waits for the runs it has started."""
+
+    smtp_url: SecretStr | None = None
+    """`smtp://user:password@host:port`, `smtps://` for TLS from the first byte, `smtp+starttls://`."""
+    smtp_from: str | None = None
+    """The sender of e-mails that name none."""
+    webhook_secret: SecretStr | None = None
+    """Signs webhooks: `whsec_` and base64, by Standard Webhooks."""
+    webhook_allow_http: bool = False
+    """Whether webhooks may go to plain http addresses."""

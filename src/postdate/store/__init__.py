@@ -1,0 +1,4 @@
+"""Where does all SQL live?
+
+Plain functions over an open `Transaction`, written once for SQLite and PostgreSQL.
+"""

@@ -1,0 +1,196 @@
+"""How does an action come into being, and what did it ask for?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import exists, func, insert, or_, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from postdate.domain.action import Intent, Request
+from postdate.domain.text import cleaned
+from postdate.errors import Invalid
+from postdate.store.sets import one_of, rowset
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from sqlalchemy import RowMapping, Table
+    from sqlalchemy.sql.expression import ColumnElement
+
+    from postdate.store.transaction import Transaction
+
+_TICK = timedelta(minutes=1)
+_QUEUED = ("action_id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "due_at")
+_ASKED = (
+    "id",
+    "workspace_id",
+    "user_id",
+    "action_type",
+    "target_key",
+    "payload",
+    "occurrence",
+    "publish_at",
+    "wall_time",
+    "tz",
+    "gap",
+    "fold",
+    "expires_at",
+    "origin",
+    "origin_id",
+    "replaces_id",
+    "overlap_key",
+    "traceparent",
+    "created_at",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admission:
+    """Which of the requests became actions. Those in neither were kept out by a key, an overlap key or the guard."""
+
+    admitted: frozenset[UUID]
+    invalid: Mapping[UUID, Invalid] = field(default_factory=dict)
+
+
+def insert_actions(tx: Transaction, requests: Sequence[Request]) -> Admission:
+    """Insert what the unique keys and the publish guard admit; the rest drops out row by row (P26, P55, P64).
+
+    Where two requests of one call share a key, the first is admitted. Owners must be held (`hold_owners`).
+    """
+    if not requests:
+        return Admission(admitted=frozenset())
+    try:
+        with tx.savepoint():
+            return Admission(admitted=_insert_set(tx, requests))
+    except IntegrityError:
+        # a sibling was settled between the look at the guard and the trigger's own look: take one at a time
+        return _insert_one_by_one(tx, requests)
+
+
+def _insert_one_by_one(tx: Transaction, requests: Sequence[Request]) -> Admission:
+    admitted: set[UUID] = set()
+    invalid: dict[UUID, Invalid] = {}
+    for request in requests:
+        try:
+            with tx.savepoint():
+                admitted |= _insert_set(tx, [request])
+        except DBAPIError as error:
+            if not is_unique_violation(error):
+                invalid[request.id] = Invalid(field="request", rule=f"is refused by the database: {_reason(error)}")
+    return Admission(admitted=frozenset(admitted), invalid=invalid)
+
+
+def _insert_set(tx: Transaction, requests: Sequence[Request]) -> frozenset[UUID]:
+    """Write `queue` first, then `actions` for those that got in.
+
+    In the order of their keys, so that two calls that share keys wait for each other rather than deadlock.
+    """
+    ordered = sorted(requests, key=lambda request: (request.key or "", request.overlap_key or ""))
+    admitted = frozenset(tx.execute(_enqueue(tx, [_queue_row(request) for request in ordered])).scalars())
+    winners = [_action_row(request) for request in requests if request.id in admitted]
+    if winners:
+        source = rowset(tx, "asked", _types(tx.tables.actions, _ASKED), winners)
+        tx.execute(insert(tx.tables.actions).from_select(_ASKED, select(source)))
+        announce_queued(tx, [row["publish_at"] for row in winners], now=requests[0].created_at)
+    return admitted
+
+
+def _enqueue(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> Any:
+    q = tx.tables.queue
+    source = rowset(tx, "asked", _types(q, _QUEUED), rows)
+    free = ~exists().where(guards(tx.tables.outcomes, source.c.key))
+    chosen = select(*(source.c[name] for name in _QUEUED)).where(free)
+    into = sqlite.insert(q) if tx.is_sqlite else postgresql.insert(q)
+    return into.from_select(_QUEUED, chosen).on_conflict_do_nothing().returning(q.c.action_id)
+
+
+def guards(outcomes: Table, key: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Return the condition of the publish guard: an outcome of this key went out, or may have."""
+    return (outcomes.c.key == key) & or_(outcomes.c.status == "published", outcomes.c.reason == "unconfirmed")
+
+
+def guarded_keys(tx: Transaction, keys: Collection[str]) -> dict[str, UUID]:
+    """Return those of the keys that were published or are unconfirmed, each with the action that was."""
+    if not keys:
+        return {}
+    o = tx.tables.outcomes
+    found = select(o.c.key, o.c.action_id).where(
+        one_of(tx, o.c.key, keys), or_(o.c.status == "published", o.c.reason == "unconfirmed")
+    )
+    return {row.key: row.action_id for row in tx.execute(found)}
+
+
+def active_keys(tx: Transaction, keys: Collection[str]) -> dict[str, UUID]:
+    """Return those of the keys that an active action holds, each with that action."""
+    if not keys:
+        return {}
+    q = tx.tables.queue
+    found = select(q.c.key, q.c.action_id).where(one_of(tx, q.c.key, keys))
+    return {row.key: row.action_id for row in tx.execute(found)}
+
+
+def overlap_holder(tx: Transaction, action_type: str, overlap_key: str) -> UUID | None:
+    """Return the active action of this type that holds the overlap key."""
+    q = tx.tables.queue
+    return tx.execute(
+        select(q.c.action_id).where(q.c.action_type == action_type, q.c.overlap_key == overlap_key)
+    ).scalar()
+
+
+def request_fields(row: RowMapping) -> dict[str, Any]:
+    """Return the fields of `Request` in a row of `actions`."""
+    fields = {name: row[name] for name in _ASKED if name not in {"wall_time", "tz", "gap", "fold"}}
+    if row["wall_time"] is not None:
+        fields["intent"] = Intent(wall_time=row["wall_time"], tz=row["tz"], gap=row["gap"], fold=row["fold"])
+    return fields
+
+
+def is_unique_violation(error: DBAPIError) -> bool:
+    """Whether the error says that a unique key, or the publish guard, refused a row."""
+    original = error.orig
+    sqlstate = getattr(original, "sqlstate", None)
+    return sqlstate == "23505" or "UNIQUE constraint failed" in str(original) or "queue_guard" in str(original)
+
+
+def _reason(error: DBAPIError) -> str:
+    return cleaned(str(error.orig).partition("\n")[0], limit=200)
+
+
+def _types(table: Table, names: Sequence[str]) -> dict[str, Any]:
+    return {name: table.c[name].type for name in names}
+
+
+def _queue_row(request: Request) -> dict[str, Any]:
+    return {
+        "action_id": request.id,
+        "action_type": request.action_type,
+        "workspace_id": request.workspace_id,
+        "user_id": request.user_id,
+        "key": request.key,
+        "overlap_key": request.overlap_key,
+        "due_at": request.publish_at,
+    }
+
+
+def _action_row(request: Request) -> dict[str, Any]:
+    intent = request.intent
+    return {
+        **{name: getattr(request, name) for name in _ASKED if name not in {"wall_time", "tz", "gap", "fold"}},
+        "wall_time": intent and intent.wall_time,
+        "tz": intent and intent.tz,
+        "gap": intent and intent.gap,
+        "fold": intent and intent.fold,
+    }
+
+
+def announce_queued(tx: Transaction, due: Sequence[datetime], *, now: datetime) -> None:
+    """Note what was queued, and at commit wake the engines of other processes if it is due before their next tick."""
+    tx.queued.extend(due)
+    if not tx.is_sqlite and min(due) <= now + _TICK:
+        tx.execute(select(func.pg_notify(tx.tables.names.channel, "")))

@@ -1,0 +1,120 @@
+"""How are SQLite and PostgreSQL opened, synchronously and asynchronously?"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import URL, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from postdate.errors import Misconfigured
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+READ_ONLY = "postdate_read_only"
+"""Execution option: this transaction only reads, so on SQLite it need not take the write lock."""
+
+_BUSY_TIMEOUT_MS = 30_000
+
+_SYNC_DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
+_ASYNC_DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+    "postgresql+asyncpg": "postgresql+asyncpg",
+}
+
+
+class Database:
+    """One database by its URL. Engines are made when first needed; `close` gives them back."""
+
+    def __init__(self, url: str) -> None:
+        """Check the URL; raises `Misconfigured` for what postdate cannot run on."""
+        self.url = _checked(url)
+        self.dialect = self.url.get_backend_name()
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is SQLite."""
+        return self.dialect == "sqlite"
+
+    @cached_property
+    def sync_engine(self) -> Engine:
+        """For scripts and synchronous frameworks."""
+        url = self.url.set(drivername=_SYNC_DRIVERS[self.dialect])
+        engine = create_engine(url, **_options(url))
+        _prepare(engine)
+        return engine
+
+    @cached_property
+    def async_engine(self) -> AsyncEngine:
+        """For the engine and asynchronous frameworks; PostgreSQL by the driver the URL names, psycopg by default."""
+        url = self.url.set(drivername=_ASYNC_DRIVERS[self.url.drivername])
+        engine = create_async_engine(url, **_options(url))
+        _prepare(engine.sync_engine)
+        return engine
+
+    def close_sync(self) -> None:
+        """Close what synchronous callers opened."""
+        if "sync_engine" in self.__dict__:
+            self.__dict__.pop("sync_engine").dispose()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self.close_sync()
+        if "async_engine" in self.__dict__:
+            await self.__dict__.pop("async_engine").dispose()
+
+
+def _checked(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        message = "the database URL cannot be read: give sqlite:///file.db or postgresql://host/name"
+        raise Misconfigured(message) from None  # the URL may hold a password
+    if url.drivername == "postgres":
+        url = url.set(drivername="postgresql")
+    if url.drivername == "sqlite+pysqlite":
+        url = url.set(drivername="sqlite")
+    if url.drivername not in _ASYNC_DRIVERS:
+        message = f"no driver {url.drivername!r}: use sqlite, postgresql, postgresql+psycopg or postgresql+asyncpg"
+        raise Misconfigured(message)
+    if url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}:
+        message = "an in-memory SQLite forgets what it promised: give a file, as in sqlite:///postdate.db"
+        raise Misconfigured(message)
+    return url
+
+
+def _options(url: URL) -> dict[str, Any]:
+    if url.get_backend_name() == "sqlite":
+        folder = Path(str(url.database)).parent
+        if not folder.is_dir():
+            message = f"the folder of the SQLite file does not exist: {folder}"
+            raise Misconfigured(message)
+        return {"connect_args": {"timeout": _BUSY_TIMEOUT_MS / 1000}}
+    return {"pool_pre_ping": True, "pool_size": 10, "max_overflow": 10}
+
+
+def _prepare(engine: Engine) -> None:
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _open_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+
+
+def _open_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # transactions are begun by _begin_sqlite, not guessed by the driver
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA synchronous = FULL")  # what was promised survives a power cut
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    read_only = connection.get_execution_options().get(READ_ONLY, False)
+    connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")

@@ -1,0 +1,82 @@
+"""Was this request made before?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, select, tuple_
+from sqlalchemy.dialects import postgresql, sqlite
+
+from postdate.store.sets import rowset
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from postdate.store.transaction import Transaction
+
+_TAKEN = ("scope", "key", "body_hash", "action_id", "expires_at")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An idempotency key, what was asked under it and the action that came of it."""
+
+    scope: str
+    key: str
+    body_hash: str
+    action_id: UUID | None
+    expires_at: datetime
+
+
+def take_keys(tx: Transaction, entries: Sequence[Entry], *, now: datetime) -> set[tuple[str, str]]:
+    """Take the keys that are free or expired, and return `(scope, key)` of those.
+
+    No two entries may have one key. A key that another transaction is taking is waited for.
+    """
+    if not entries:
+        return set()
+    table = tx.tables.idempotency
+    ordered = sorted(entries, key=lambda entry: (entry.scope, entry.key))  # one order for all, so that none deadlock
+    rows = [{name: getattr(entry, name) for name in _TAKEN} for entry in ordered]
+    source = rowset(tx, "asked", {name: table.c[name].type for name in _TAKEN}, rows)
+    into = sqlite.insert(table) if tx.is_sqlite else postgresql.insert(table)
+    taking = into.from_select(
+        _TAKEN, select(source).where(source.c.key.is_not(None))
+    )  # SQLite parses no upsert without a WHERE
+    taking = taking.on_conflict_do_update(
+        index_elements=[table.c.scope, table.c.key],
+        set_={name: taking.excluded[name] for name in ("body_hash", "action_id", "expires_at")},
+        where=table.c.expires_at <= now,
+    )
+    return {(row.scope, row.key) for row in tx.execute(taking.returning(table.c.scope, table.c.key))}
+
+
+def find_key(tx: Transaction, scope: str, key: str) -> Entry | None:
+    """Return what is held under the key, or None."""
+    table = tx.tables.idempotency
+    row = tx.execute(select(*(table.c[name] for name in _TAKEN)).where(table.c.scope == scope, table.c.key == key))
+    found = row.mappings().one_or_none()
+    return None if found is None else Entry(**found)
+
+
+def release_keys(tx: Transaction, keys: Collection[tuple[str, str]]) -> None:
+    """Give keys back, since what they guarded was not admitted."""
+    table = tx.tables.idempotency
+    if keys:
+        tx.execute(delete(table).where(tuple_(table.c.scope, table.c.key).in_(list(keys))))
+
+
+def release_keys_of(tx: Transaction, action_id: UUID) -> None:
+    """Give back the keys that made this action."""
+    table = tx.tables.idempotency
+    tx.execute(delete(table).where(table.c.action_id == action_id))
+
+
+def purge_expired(tx: Transaction, *, now: datetime, limit: int) -> int:
+    """Forget up to `limit` expired keys and return how many."""
+    table = tx.tables.idempotency
+    expired = select(table.c.scope, table.c.key).where(table.c.expires_at <= now).limit(limit)
+    return tx.execute(delete(table).where(tuple_(table.c.scope, table.c.key).in_(expired))).rowcount

@@ -1,0 +1,92 @@
+"""How does a database get our schema, and is it the one this version works on?"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Column, MetaData, String, Table, inspect, select
+
+from postdate.errors import SchemaMismatch
+from postdate.store.database import Database
+from postdate.store.names import Names
+from postdate.store.schema import REVISION
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaStatus:
+    """Where a database stands: `found` is None before the first upgrade."""
+
+    found: str | None
+    expected: str = REVISION
+
+    @property
+    def current(self) -> bool:
+        """Whether this version can run on it."""
+        return self.found == self.expected
+
+
+def upgrade(url: str, names: Names | None = None) -> None:
+    """Bring the database's schema up to this version, in one transaction.
+
+    Raises `SchemaMismatch` when the database is already ahead of this version.
+    """
+    names = names or Names()
+    database = Database(url)
+    try:
+        with database.sync_engine.begin() as connection:
+            found = revision(connection, names)
+            if found is not None and found > REVISION:
+                raise SchemaMismatch(found=found, expected=REVISION, newer=True)
+            command.upgrade(_config(names, connection=connection), "head")
+    finally:
+        database.close_sync()
+
+
+def script(url: str, names: Names | None = None) -> str:
+    """Return the SQL that `upgrade` runs on an empty database, for those who run their own."""
+    names = names or Names()
+    output = io.StringIO()
+    command.upgrade(_config(names, output=output, dialect=Database(url).dialect), "head", sql=True)
+    return output.getvalue()
+
+
+def status(url: str, names: Names | None = None) -> SchemaStatus:
+    """Return where the database stands."""
+    database = Database(url)
+    try:
+        with database.sync_engine.begin() as connection:
+            return SchemaStatus(found=revision(connection, names or Names()))
+    finally:
+        database.close_sync()
+
+
+def revision(connection: Connection, names: Names) -> str | None:
+    """Return the revision of our schema in this database; None where it has none."""
+    schema = None if connection.dialect.name == "sqlite" else names.schema
+    if not inspect(connection).has_table(names.version_table, schema=schema):
+        return None
+    table = Table(names.version_table, MetaData(schema=schema), Column("version_num", String))
+    return connection.execute(select(table.c.version_num)).scalar()
+
+
+def require_current(connection: Connection, names: Names) -> None:
+    """Raise `SchemaMismatch` unless this version can run on the database."""
+    found = revision(connection, names)
+    if found != REVISION:
+        raise SchemaMismatch(found=found, expected=REVISION, newer=found is not None and found > REVISION)
+
+
+def _config(names: Names, *, output: io.StringIO | None = None, **attributes: object) -> Config:
+    config = Config(output_buffer=output) if output else Config()
+    config.set_main_option("script_location", str(files("postdate.store.migrations")))
+    config.set_main_option("path_separator", "os")
+    config.attributes.update(names=names, **attributes)
+    return config

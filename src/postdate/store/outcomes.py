@@ -1,0 +1,313 @@
+"""How does an action end, return to the queue, or get a person's verdict?
+
+Every function here names its guard and has it in the WHERE; what it does not find, it does not touch, and the
+caller sees that it lost.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import delete, insert, null, select, update
+
+from postdate.domain.settle import Finished, Requeued, Settlement
+from postdate.domain.states import Cause, Reason, Status
+from postdate.store.actions import announce_queued
+from postdate.store.events import append_events, event_row
+from postdate.store.queue import lease_cleared
+from postdate.store.sets import one_of, rowset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from sqlalchemy.sql.expression import ColumnElement
+
+    from postdate.store.transaction import Transaction
+
+_FINISHED = (
+    "action_id",
+    "workspace_id",
+    "user_id",
+    "status",
+    "reason",
+    "provider_id",
+    "attempt_count",
+    "last_error",
+    "submitted_at",
+    "finished_at",
+    "key",
+)
+
+
+def settle_claimed(
+    tx: Transaction, *, lease_token: UUID, settlements: Mapping[UUID, Settlement], now: datetime, actor: str
+) -> frozenset[UUID]:
+    """Settle runs that were claimed under `lease_token` and return those that still held their lease.
+
+    A run whose lease was taken over is not in the answer, and nothing of it is changed. A plain success writes no
+    event: its outcome is one.
+    """
+    finished = {key: value for key, value in settlements.items() if isinstance(value, Finished)}
+    requeued = {key: value for key, value in settlements.items() if isinstance(value, Requeued)}
+    won: set[UUID] = set()
+    if finished:
+        held = tx.tables.queue.c.lease_token == lease_token
+        won |= _finish(tx, finished, guard=held, now=now, actor=actor)
+    if requeued:
+        won |= _requeue(tx, lease_token, requeued, now=now, actor=actor)
+    return frozenset(won)
+
+
+def withdraw_queued(
+    tx: Transaction,
+    action_ids: Collection[UUID],
+    *,
+    cause: Cause,
+    reason: Reason,
+    now: datetime,
+    actor: str,
+    note: str | None = None,
+) -> frozenset[UUID]:
+    """Cancel those of the actions that are still queued, and return them (P30, P68)."""
+    unclaimed = tx.tables.queue.c.lease_token.is_(None)
+
+    def cancelled(row: Any) -> Finished:
+        return Finished(
+            cause=cause,
+            status=Status.CANCELLED,
+            reason=reason,
+            attempt_count=row.attempt_count,
+            error=row.last_error,
+        )
+
+    return _leave_queue(tx, action_ids, cancelled, guard=unclaimed, now=now, actor=actor, note=note)
+
+
+def _finish(
+    tx: Transaction,
+    finished: Mapping[UUID, Finished],
+    *,
+    guard: ColumnElement[bool],
+    now: datetime,
+    actor: str,
+) -> frozenset[UUID]:
+    return _leave_queue(tx, finished, lambda row: finished[row.action_id], guard=guard, now=now, actor=actor)
+
+
+def _leave_queue(
+    tx: Transaction,
+    action_ids: Collection[UUID],
+    ending: Callable[[Any], Finished],
+    *,
+    guard: ColumnElement[bool],
+    now: datetime,
+    actor: str,
+    note: str | None = None,
+) -> frozenset[UUID]:
+    """Move rows that pass the guard from `queue` to `outcomes`."""
+    q = tx.tables.queue
+    left = tx.execute(
+        delete(q)
+        .where(one_of(tx, q.c.action_id, action_ids), guard)
+        .returning(
+            q.c.action_id,
+            q.c.workspace_id,
+            q.c.user_id,
+            q.c.key,
+            q.c.submitted_at,
+            q.c.attempt_count,
+            q.c.last_error,
+        )
+    ).all()
+    if not left:
+        return frozenset()
+    endings = [(row, ending(row)) for row in left]
+    rows = [_outcome_row(row, end, now) for row, end in endings]
+    source = rowset(tx, "ended", {name: tx.tables.outcomes.c[name].type for name in _FINISHED}, rows)
+    tx.execute(insert(tx.tables.outcomes).from_select(_FINISHED, select(source)))
+    append_events(
+        tx,
+        [
+            event_row(
+                row.action_id,
+                row.workspace_id,
+                at=now,
+                cause=end.cause,
+                actor=actor,
+                reason=end.reason,
+                error=end.error,
+                attempt=end.attempt_count,
+                note=note,
+            )
+            for row, end in endings
+            if end.status is not Status.PUBLISHED
+        ],
+    )
+    return frozenset(row.action_id for row in left)
+
+
+def _outcome_row(row: Any, end: Finished, now: datetime) -> dict[str, Any]:
+    return {
+        "action_id": row.action_id,
+        "workspace_id": row.workspace_id,
+        "user_id": row.user_id,
+        "status": end.status,
+        "reason": end.reason,
+        "provider_id": end.provider_id,
+        "attempt_count": end.attempt_count,
+        "last_error": end.error,
+        "submitted_at": row.submitted_at,
+        "finished_at": now,
+        "key": row.key,
+    }
+
+
+def _requeue(
+    tx: Transaction, lease_token: UUID, requeued: Mapping[UUID, Requeued], *, now: datetime, actor: str
+) -> frozenset[UUID]:
+    q = tx.tables.queue
+    rows = [
+        {
+            "action_id": key,
+            "due_at": back.due_at,
+            "attempt_count": back.attempt_count,
+            "last_error": back.error,
+        }
+        for key, back in requeued.items()
+    ]
+    source = rowset(tx, "back", {name: q.c[name].type for name in rows[0]}, rows)
+    returned = tx.execute(
+        update(q)
+        # both conditions: the join brings the values, the set of ids keeps the plan on the primary key
+        .where(
+            q.c.action_id == source.c.action_id,
+            one_of(tx, q.c.action_id, list(requeued)),
+            q.c.lease_token == lease_token,
+        )
+        .values(
+            due_at=source.c.due_at,
+            attempt_count=source.c.attempt_count,
+            last_error=source.c.last_error,
+            **lease_cleared(),
+        )
+        .returning(q.c.action_id, q.c.workspace_id)
+    ).all()
+    append_events(
+        tx,
+        [
+            event_row(
+                row.action_id,
+                row.workspace_id,
+                at=now,
+                cause=requeued[row.action_id].cause,
+                actor=actor,
+                error=requeued[row.action_id].error,
+                attempt=requeued[row.action_id].attempt_count,
+                due_at=requeued[row.action_id].due_at.isoformat(),
+            )
+            for row in returned
+        ],
+    )
+    return frozenset(row.action_id for row in returned)
+
+
+def reopen_failed(
+    tx: Transaction, action_id: UUID, *, below: int | None, now: datetime, actor: str, note: str | None = None
+) -> bool:
+    """Queue a failed action again, due now, and say whether it was there (P71, P73).
+
+    With `below`, only where fewer attempts than that were made. The publish guard looks at the new queue row: an
+    IntegrityError means that a sibling went out.
+    """
+    o, a, q = tx.tables.outcomes, tx.tables.actions, tx.tables.queue
+    within = () if below is None else (o.c.attempt_count < below,)
+    old = tx.execute(
+        delete(o)
+        .where(o.c.action_id == action_id, o.c.status == Status.FAILED, *within)
+        .returning(o.c.workspace_id, o.c.attempt_count, o.c.reason, o.c.last_error, o.c.user_id, o.c.key)
+    ).one_or_none()
+    if old is None:
+        return False
+    asked = tx.execute(select(a.c.action_type, a.c.overlap_key).where(a.c.id == action_id)).one()
+    tx.execute(
+        insert(q).values(
+            action_id=action_id,
+            action_type=asked.action_type,
+            workspace_id=old.workspace_id,
+            user_id=old.user_id,
+            key=old.key,
+            overlap_key=asked.overlap_key,
+            due_at=now,
+            attempt_count=old.attempt_count,
+        )
+    )
+    event = event_row(
+        action_id,
+        old.workspace_id,
+        at=now,
+        cause=Cause.RETRY,
+        actor=actor,
+        reason=old.reason,
+        error=old.last_error,
+        attempt=old.attempt_count,
+        note=note,
+    )
+    append_events(tx, [event])
+    announce_queued(tx, [now], now=now)
+    return True
+
+
+def confirm_unconfirmed(
+    tx: Transaction,
+    action_id: UUID,
+    *,
+    provider_id: str | None,
+    now: datetime,
+    actor: str,
+    note: str | None = None,
+) -> bool:
+    """Record that an unconfirmed action did go out, and say whether it was unconfirmed."""
+    verdict = {"status": Status.PUBLISHED, "reason": null(), "provider_id": provider_id}
+    return _verdict(tx, action_id, verdict, cause=Cause.CONFIRM, now=now, actor=actor, note=note)
+
+
+def dismiss_unconfirmed(
+    tx: Transaction, action_id: UUID, *, now: datetime, actor: str, note: str | None = None
+) -> bool:
+    """Record that an unconfirmed action did not go out, and say whether it was unconfirmed. Its key is free."""
+    verdict = {"reason": Reason.DISMISSED}
+    return _verdict(tx, action_id, verdict, cause=Cause.DISMISS, now=now, actor=actor, note=note)
+
+
+def _verdict(
+    tx: Transaction,
+    action_id: UUID,
+    values: Mapping[str, Any],
+    *,
+    cause: Cause,
+    now: datetime,
+    actor: str,
+    note: str | None,
+) -> bool:
+    o = tx.tables.outcomes
+    row = tx.execute(
+        update(o)
+        .where(o.c.action_id == action_id, o.c.reason == Reason.UNCONFIRMED)
+        .values(**values)
+        .returning(o.c.workspace_id, o.c.last_error)
+    ).one_or_none()
+    if row is None:
+        return False
+    append_events(
+        tx,
+        [event_row(action_id, row.workspace_id, at=now, cause=cause, actor=actor, error=row.last_error, note=note)],
+    )
+    return True
+
+
+def siblings(tx: Transaction, key: str) -> Sequence[Any]:
+    """Return `action_id, lease_token` of the active actions with this key, locked until the transaction ends."""
+    q = tx.tables.queue
+    return tx.execute(select(q.c.action_id, q.c.lease_token).where(q.c.key == key).with_for_update()).all()

@@ -1,0 +1,134 @@
+"""How is due work claimed, and when is the next due?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, null, or_, select, union_all, update
+
+from postdate.domain.action import Action, Claimed
+from postdate.domain.states import Status
+from postdate.store.actions import request_fields
+from postdate.store.sets import one_of, selected_by
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from sqlalchemy.sql.expression import ColumnElement
+
+    from postdate.store.transaction import Transaction
+
+
+def claim_due(
+    tx: Transaction,
+    *,
+    action_type: str,
+    now: datetime,
+    limit: int,
+    lease_token: UUID,
+    lease_until: datetime,
+    worker: str,
+) -> list[Claimed]:
+    """Claim up to `limit` queued actions of one type that are due, in the order of `(due_at, action_id)`.
+
+    - Only unleased rows with `due_at <= now` are taken; rows that another transaction is claiming are passed over.
+    - Each claim counts one attempt (P63 as superseded) and sets the token that fences its settle.
+    - An empty answer means that nothing was due, or that others were faster (P58).
+    """
+    q = tx.tables.queue
+    due = (
+        select(q.c.action_id)
+        .where(q.c.action_type == action_type, q.c.lease_token.is_(None), q.c.due_at <= now)
+        .order_by(q.c.due_at, q.c.action_id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    claim = (
+        update(q)
+        .where(selected_by(tx, q.c.action_id, due))
+        .values(
+            lease_token=lease_token,
+            lease_until=lease_until,
+            claimed_by=worker,
+            submitted_at=now,
+            started_at=now,
+            attempt_count=q.c.attempt_count + 1,
+        )
+        .returning(q.c.action_id, q.c.due_at, q.c.attempt_count, q.c.last_error)
+    )
+    rows = sorted(tx.execute(claim), key=lambda row: (row.due_at, row.action_id))
+    return _with_requests(tx, rows, now=now, lease_token=lease_token, lease_until=lease_until)
+
+
+def _with_requests(
+    tx: Transaction, rows: Sequence[Any], *, now: datetime, lease_token: UUID, lease_until: datetime
+) -> list[Claimed]:
+    if not rows:
+        return []
+    a = tx.tables.actions
+    asked = {
+        row["id"]: row
+        for row in tx.execute(select(a).where(one_of(tx, a.c.id, [r.action_id for r in rows]))).mappings()
+    }
+    return [
+        Claimed(
+            action=Action(
+                **request_fields(asked[row.action_id]),
+                status=Status.SUBMITTED,
+                attempt_count=row.attempt_count,
+                last_error=row.last_error,
+                submitted_at=now,
+                updated_at=now,
+            ),
+            lease_token=lease_token,
+            lease_until=lease_until,
+        )
+        for row in rows
+    ]
+
+
+def next_due(tx: Transaction, action_types: Sequence[str]) -> datetime | None:
+    """Return the earliest `due_at` of the unleased actions of these types; None when there are none."""
+    if not action_types:
+        return None
+    q = tx.tables.queue
+    earliest = union_all(
+        *(
+            select(
+                select(q.c.due_at)
+                .where(q.c.action_type == action_type, q.c.lease_token.is_(None))
+                .order_by(q.c.due_at)
+                .limit(1)
+                .scalar_subquery()
+                .label("due_at")
+            )
+            for action_type in action_types
+        )
+    ).subquery()
+    return tx.execute(select(func.min(earliest.c.due_at))).scalar()
+
+
+def lost_leases(
+    tx: Transaction, action_types: Sequence[str], *, now: datetime, others_before: datetime, limit: int
+) -> Sequence[Any]:
+    """Return queue rows whose lease has run out, oldest first, locked until the transaction ends.
+
+    Those of other types only where it ran out before `others_before`. Each row has `action_id, action_type,
+    lease_token, attempt_count, started_at, claimed_by`.
+    """
+    q = tx.tables.queue
+    ours = one_of(tx, q.c.action_type, action_types)
+    return tx.execute(
+        select(q.c.action_id, q.c.action_type, q.c.lease_token, q.c.attempt_count, q.c.started_at, q.c.claimed_by)
+        .where(q.c.lease_token.is_not(None), q.c.lease_until <= now, or_(ours, q.c.lease_until <= others_before))
+        .order_by(q.c.lease_until)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    ).all()
+
+
+def lease_cleared() -> dict[str, ColumnElement[Any]]:
+    """Return the values of a row that nobody has claimed."""
+    return {name: null() for name in ("lease_token", "lease_until", "claimed_by", "submitted_at", "started_at")}

@@ -1,0 +1,209 @@
+"""Which tables hold what was asked, what is to do and what happened?
+
+These are the shapes that queries are written against; `migrations/` creates them, with the checks, triggers and
+the view, and a test compares the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Computed,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from postdate.store.types import Identifier, Instant, Json
+
+if TYPE_CHECKING:
+    from sqlalchemy.schema import SchemaItem
+
+    from postdate.store.names import Names
+
+REVISION = "0001"
+"""The schema this version works on: the newest step in `migrations/versions`."""
+
+SYSTEM_PROFILE = UUID(int=0)
+"""Owns what no person asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tables:
+    """Our tables under the names they have in one database."""
+
+    names: Names
+    metadata: MetaData
+    profiles: Table
+    workspaces: Table
+    actions: Table
+    queue: Table
+    outcomes: Table
+    action_events: Table
+    idempotency: Table
+
+
+@cache
+def tables(names: Names, dialect: str) -> Tables:
+    """Return the tables as named in a database of that dialect; built once for each."""
+    metadata = MetaData(schema=None if dialect == "sqlite" else names.schema)
+    builder = _Builder(metadata, names.prefix)
+    return Tables(
+        names=names,
+        metadata=metadata,
+        profiles=_profiles(builder),
+        workspaces=_workspaces(builder),
+        actions=_actions(builder),
+        queue=_queue(builder),
+        outcomes=_outcomes(builder),
+        action_events=_action_events(builder),
+        idempotency=_idempotency(builder),
+    )
+
+
+@dataclass(frozen=True)
+class _Builder:
+    metadata: MetaData
+    prefix: str
+
+    def table(self, name: str, *items: SchemaItem) -> Table:
+        return Table(f"{self.prefix}{name}", self.metadata, *items)
+
+    def index(self, name: str, *columns: str, where: str | None = None, brin: bool = False) -> Index:
+        condition = None if where is None else text(where)
+        return Index(
+            f"{self.prefix}{name}",
+            *columns,
+            postgresql_where=condition,
+            sqlite_where=condition,
+            postgresql_using="brin" if brin else "btree",
+        )
+
+
+def _id(name: str = "id") -> Column[UUID]:
+    return Column(name, Identifier, primary_key=True)
+
+
+def _profiles(b: _Builder) -> Table:
+    return b.table("profiles", _id(), Column("tz", Text), Column("created_at", Instant, nullable=False))
+
+
+def _workspaces(b: _Builder) -> Table:
+    return b.table(
+        "workspaces",
+        _id(),
+        Column("name", Text),
+        Column("settings", Json, nullable=False),
+        Column("created_at", Instant, nullable=False),
+    )
+
+
+def _actions(b: _Builder) -> Table:
+    return b.table(
+        "actions",
+        _id(),
+        Column("workspace_id", Identifier),
+        Column("user_id", Identifier, nullable=False),
+        Column("action_type", Text, nullable=False),
+        Column("target_key", Text),
+        Column("payload", Json, nullable=False),
+        Column("thing_id", Text, Computed("payload ->> 'thing_id'", persisted=True)),
+        Column("occurrence", Text, nullable=False),
+        Column("publish_at", Instant, nullable=False),
+        Column("wall_time", Text),
+        Column("tz", Text),
+        Column("gap", Text),
+        Column("fold", Text),
+        Column("expires_at", Instant),
+        Column("origin", Text, nullable=False),
+        Column("origin_id", Text),
+        Column("replaces_id", Identifier),
+        Column("overlap_key", Text),
+        Column("traceparent", Text),
+        Column("created_at", Instant, nullable=False),
+        b.index("actions_calendar", "workspace_id", "publish_at"),
+        b.index("actions_thing", "action_type", "thing_id"),
+        b.index("actions_origin_id", "origin", "origin_id", where="origin_id is not null"),
+    )
+
+
+def _queue(b: _Builder) -> Table:
+    return b.table(
+        "queue",
+        _id("action_id"),
+        Column("action_type", Text, nullable=False),
+        Column("workspace_id", Identifier),
+        Column("user_id", Identifier, nullable=False),
+        Column("key", Text),
+        Column("overlap_key", Text),
+        Column("due_at", Instant, nullable=False),
+        Column("attempt_count", Integer, nullable=False),
+        Column("last_error", Text),
+        Column("lease_token", Identifier),
+        Column("lease_until", Instant),
+        Column("claimed_by", Text),
+        Column("submitted_at", Instant),
+        Column("started_at", Instant),
+        UniqueConstraint("key", name=f"{b.prefix}queue_key"),
+        UniqueConstraint("action_type", "overlap_key", name=f"{b.prefix}queue_overlap"),
+        b.index("queue_due", "action_type", "due_at", "action_id", where="lease_token is null"),
+        b.index("queue_lease_until", "lease_until", where="lease_token is not null"),
+    )
+
+
+def _outcomes(b: _Builder) -> Table:
+    return b.table(
+        "outcomes",
+        _id("action_id"),
+        Column("workspace_id", Identifier),
+        Column("user_id", Identifier, nullable=False),
+        Column("status", Text, nullable=False),
+        Column("reason", Text),
+        Column("provider_id", Text),
+        Column("attempt_count", Integer, nullable=False),
+        Column("last_error", Text),
+        Column("submitted_at", Instant),
+        Column("finished_at", Instant, nullable=False),
+        Column("key", Text),
+        b.index("outcomes_guard", "key", where="status = 'published' or reason = 'unconfirmed'"),
+        b.index("outcomes_finished", "finished_at", brin=True),
+        b.index("outcomes_failed", "finished_at", where="status = 'failed'"),
+    )
+
+
+def _action_events(b: _Builder) -> Table:
+    return b.table(
+        "action_events",
+        Column("id", BigInteger, primary_key=True),
+        Column("action_id", Identifier, nullable=False),
+        Column("workspace_id", Identifier),
+        Column("at", Instant, nullable=False),
+        Column("cause", Text, nullable=False),
+        Column("actor", Text, nullable=False),
+        Column("detail", Json, nullable=False),
+        b.index("action_events_action", "action_id", "id"),
+    )
+
+
+def _idempotency(b: _Builder) -> Table:
+    return b.table(
+        "idempotency",
+        Column("scope", Text, primary_key=True),
+        Column("key", Text, primary_key=True),
+        Column("body_hash", Text, nullable=False),
+        Column("action_id", Identifier),
+        Column("answer", Json),
+        Column("expires_at", Instant, nullable=False),
+        b.index("idempotency_action", "action_id", where="action_id is not null"),
+        b.index("idempotency_expires", "expires_at"),
+    )

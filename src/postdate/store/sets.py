@@ -1,0 +1,67 @@
+"""How does a set of values travel into one statement, on either database?
+
+PostgreSQL takes arrays; SQLite has none and takes one JSON text. Both keep the statement the same for every size.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Text, bindparam, column, func, select, type_coerce
+from sqlalchemy.dialects.postgresql import ARRAY
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from sqlalchemy import Select
+    from sqlalchemy.sql.expression import ColumnElement, FromClause
+    from sqlalchemy.types import TypeEngine
+
+    from postdate.store.transaction import Transaction
+
+
+def one_of(tx: Transaction, col: ColumnElement[Any], values: Collection[Any]) -> ColumnElement[bool]:
+    """Return `col in values`, as a condition that stays on the index of `col` whatever the statistics say."""
+    if tx.is_sqlite:
+        each = func.json_each(_json_text(tx, [(value,) for value in values], [col.type])).table_valued("value")
+        return col.in_(select(func.json_extract(each.c.value, "$[0]")))
+    return col == func.any(bindparam(None, list(values), type_=ARRAY(col.type)))
+
+
+def selected_by(tx: Transaction, col: ColumnElement[Any], query: Select[Any]) -> ColumnElement[bool]:
+    """Return `col in (query)`; on PostgreSQL through an array, since a join on the sub-query may lose the index."""
+    if tx.is_sqlite:
+        return col.in_(query)
+    return col == func.any(func.array(query.scalar_subquery()))
+
+
+def rowset(
+    tx: Transaction, name: str, columns: Mapping[str, TypeEngine[Any]], rows: Sequence[Mapping[str, Any]]
+) -> FromClause:
+    """Return `rows` as something to select from, with these columns, in the given order."""
+    if tx.is_sqlite:
+        values = [tuple(row[key] for key in columns) for row in rows]
+        each = func.json_each(_json_text(tx, values, list(columns.values()))).table_valued("key", "value")
+        extracted = [
+            type_coerce(func.json_extract(each.c.value, f"$[{place}]"), type_).label(key)
+            for place, (key, type_) in enumerate(columns.items())
+        ]
+        return select(*extracted).order_by(each.c.key).subquery(name)
+    arrays = [
+        bindparam(None, [row[key] for row in rows], type_=ARRAY(type_), unique=True) for key, type_ in columns.items()
+    ]
+    typed = [column(key, type_) for key, type_ in columns.items()]
+    return func.unnest(*arrays).table_valued(*typed, name=name).render_derived()
+
+
+def _json_text(tx: Transaction, rows: Sequence[tuple[Any, ...]], types: Sequence[TypeEngine[Any]]) -> Any:
+    """Return the rows as one bound JSON text, each value as its type would write it to SQLite."""
+    dialect = tx.connection.dialect
+    writers = [type_.dialect_impl(dialect).bind_processor(dialect) or _same for type_ in types]
+    encoded = [[write(value) for write, value in zip(writers, row, strict=True)] for row in rows]
+    return bindparam(None, json.dumps(encoded, ensure_ascii=False), type_=Text, unique=True)
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,0 +1,60 @@
+"""What does every store function need to know about where it runs?"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from postdate.store.schema import Tables, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from sqlalchemy import Connection, CursorResult, Executable
+
+    from postdate.store.names import Names
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """An open transaction, ours or the caller's, and the names of our tables in it."""
+
+    connection: Connection
+    tables: Tables
+    queued: list[datetime] = field(default_factory=list)
+    """When what this transaction has queued is due."""
+
+    @classmethod
+    def on(cls, connection: Connection, names: Names) -> Transaction:
+        """Return the transaction that is open on `connection`."""
+        return cls(connection, tables(names, connection.dialect.name))
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether this is SQLite: a single writer, no row locks, no arrays."""
+        return self.connection.dialect.name == "sqlite"
+
+    def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+        """Run one statement."""
+        return self.connection.execute(statement, parameters)
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undo what the block did if it raises, and leave the transaction usable."""
+        begin_on_sqlite(self.connection)
+        with self.connection.begin_nested():
+            yield
+
+
+def begin_on_sqlite(connection: Connection) -> None:
+    """Begin for real where Python's sqlite3 has only promised to: else RELEASE of the first savepoint would commit.
+
+    IMMEDIATE, because a transaction that reads first and writes later fails at once when another has written.
+    """
+    if connection.dialect.name != "sqlite":
+        return
+    driver = connection.connection.driver_connection
+    if driver is not None and not driver.in_transaction:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")

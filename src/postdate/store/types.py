@@ -1,0 +1,109 @@
+"""How are instants, uuids and JSON carried on both databases?"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from sqlalchemy import BigInteger, Text, TypeDecorator, Uuid
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.expression import ColumnElement
+from sqlalchemy.sql.visitors import InternalTraversal
+
+if TYPE_CHECKING:
+    from sqlalchemy import Dialect
+    from sqlalchemy.sql.compiler import SQLCompiler
+    from sqlalchemy.types import TypeEngine
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class _InUtc(ColumnElement[datetime]):
+    """A column read as UTC whatever the session's zone: the last hours of year 9999 have no local time in Asia."""
+
+    inherit_cache = True
+    _traverse_internals = [("column", InternalTraversal.dp_clauseelement)]  # noqa: RUF012 - SQLAlchemy's way of building cache keys
+
+    def __init__(self, column: ColumnElement[Any], type_: Instant) -> None:
+        self.column = column
+        self.type = type_
+
+
+@compiles(_InUtc)
+def _plain(element: _InUtc, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(element.column, **kw)
+
+
+@compiles(_InUtc, "postgresql")
+def _at_utc(element: _InUtc, compiler: SQLCompiler, **kw: Any) -> str:
+    return f"{compiler.process(element.column, **kw)} AT TIME ZONE 'UTC'"
+
+
+class Instant(TypeDecorator[datetime]):
+    """An aware UTC datetime: timestamptz, or integer microseconds since 1970 on SQLite."""
+
+    impl = postgresql.TIMESTAMP(timezone=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Choose the column type."""
+        return BigInteger() if dialect.name == "sqlite" else self.impl_instance
+
+    def column_expression(self, column: ColumnElement[Any]) -> ColumnElement[Any]:
+        """Read in UTC."""
+        return _InUtc(column, self)
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        """Write UTC."""
+        if value is None:
+            return None
+        return (value - _EPOCH) // _MICROSECOND if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        """Return an aware datetime in UTC."""
+        if value is None:
+            return None
+        stored: datetime = _EPOCH + value * _MICROSECOND if dialect.name == "sqlite" else value.replace(tzinfo=UTC)
+        return stored
+
+
+class Identifier(TypeDecorator[UUID]):
+    """A uuid: native, or dashed text on SQLite."""
+
+    impl = Uuid
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Choose the column type."""
+        return Text() if dialect.name == "sqlite" else self.impl_instance
+
+    def process_bind_param(self, value: UUID | None, dialect: Dialect) -> Any:
+        """Write dashed text on SQLite."""
+        return str(value) if value is not None and dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> UUID | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """Return a UUID."""
+        return UUID(value) if isinstance(value, str) else value
+
+
+class Json(TypeDecorator[Any]):
+    """A JSON value: jsonb, or text on SQLite."""
+
+    impl = Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Choose the column type."""
+        return Text() if dialect.name == "sqlite" else postgresql.JSONB()
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
+        """Write the text that `postdate.domain.payload` measured; JSONB writes its own."""
+        return json.dumps(value, ensure_ascii=False) if dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        """Return the value."""
+        return json.loads(value) if isinstance(value, str) and dialect.name == "sqlite" else value

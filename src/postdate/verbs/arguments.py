@@ -1,0 +1,31 @@
+"""How are the arguments that several verbs share read?"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from postdate.errors import Invalid
+from postdate.store.schema import SYSTEM_PROFILE
+
+
+def owner_id(value: UUID | str | None, *, field: str) -> UUID | None:
+    """Return the uuid of an owner. Raises `Invalid`."""
+    if value is None or isinstance(value, UUID):
+        return value
+    try:
+        return UUID(value)
+    except (ValueError, AttributeError, TypeError):
+        raise Invalid(field=field, rule="must be a uuid", value=value) from None
+
+
+def action_uuid(value: UUID | str) -> UUID:
+    """Return the id of an action. Raises `Invalid`."""
+    found = owner_id(value, field="action")
+    if found is None:
+        raise Invalid(field="action", rule="must be a uuid")
+    return found
+
+
+def user_id(value: UUID | str | None) -> UUID:
+    """Return the owning profile: the system profile where no person asked."""
+    return owner_id(value, field="user") or SYSTEM_PROFILE

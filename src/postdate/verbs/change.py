@@ -1,0 +1,167 @@
+"""How is a queued action cancelled or moved?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from postdate.domain import text
+from postdate.domain.moment import moment
+from postdate.domain.states import Cause, Reason, Status
+from postdate.errors import ActionNotFound, MoveRefused
+from postdate.store.actions import insert_actions
+from postdate.store.idempotency import release_keys_of
+from postdate.store.outcomes import withdraw_queued
+from postdate.store.owners import hold_owners
+from postdate.store.reading import find_action
+from postdate.verbs.arguments import action_uuid
+from postdate.verbs.schedule import default_zone, expiry, replacement, why_refused
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from uuid import UUID
+
+    from postdate.domain.action import Action, Request
+    from postdate.domain.walltime import Fold, Gap
+    from postdate.kernel import Connectable, Kernel, Unbegun
+    from postdate.store.transaction import Transaction
+
+DEFAULT_ACTOR = "api"
+
+
+def cancel(
+    kernel: Kernel,
+    action: UUID | str,
+    *,
+    actor: str = DEFAULT_ACTOR,
+    note: str | None = None,
+    free_idempotency_key: bool = False,
+    connection: Connectable | Unbegun | None = None,
+) -> Action:
+    """Cancel an action if it is still queued, and return it as it then stands (P68).
+
+    Idempotent; past queued it changes nothing, and the answer's `status` says so. Raises `ActionNotFound`.
+    """
+    action_id, actor = action_uuid(action), text.name(actor, field="actor")
+    note = text.optional_name(note, field="note", limit=text.MAX_ERROR)
+    with kernel.transaction(connection) as tx:
+        withdrawn = withdraw_queued(
+            tx,
+            [action_id],
+            cause=Cause.CANCEL,
+            reason=Reason.USER,
+            now=kernel.now(tx),
+            actor=actor,
+            note=note,
+        )
+        if withdrawn and free_idempotency_key:
+            release_keys_of(tx, action_id)
+        return existing(tx, action_id)
+
+
+def reschedule(
+    kernel: Kernel,
+    action: UUID | str,
+    *,
+    at: datetime | str,
+    tz: str | None = None,
+    gap: Gap | None = None,
+    fold: Fold | None = None,
+    expires_at: datetime | str | None = None,
+    actor: str = DEFAULT_ACTOR,
+    note: str | None = None,
+    connection: Connectable | Unbegun | None = None,
+) -> Action:
+    """Move a queued action: cancel it and insert one that is the same but for its time (P31, P69).
+
+    A wall time is read in `tz`, else in the zone of the first wall time, else in the owner's. Returns the new
+    action, whose `replaces_id` names the old. Raises `MoveRefused` where the old one is no longer queued, and
+    what `schedule` raises.
+    """
+    with kernel.transaction(connection) as tx:
+        old = existing(tx, action_uuid(action))
+
+        def zone() -> str | None:
+            if old.intent is not None:
+                return old.intent.tz
+            return default_zone(kernel, tx, workspace=old.workspace_id, user=old.user_id)
+
+        when = moment(
+            at,
+            tz=tz,
+            gap=gap or (old.intent.gap if old.intent else "forward"),
+            fold=fold or (old.intent.fold if old.intent else "first"),
+            default_zone=zone,
+        )
+        now = kernel.now(tx)
+        new = replacement(
+            old,
+            id=kernel.new_id(now),
+            created_at=now,
+            publish_at=when.publish_at,
+            intent=when.intent,
+            expires_at=expiry(expires_at or old.expires_at, publish_at=when.publish_at),
+        )
+        return _replace(tx, old, new, verb="reschedule", actor=actor, note=note)
+
+
+def post_now(
+    kernel: Kernel,
+    action: UUID | str,
+    *,
+    actor: str = DEFAULT_ACTOR,
+    note: str | None = None,
+    connection: Connectable | Unbegun | None = None,
+) -> Action:
+    """Fire a queued action now, by moving it; one that is published goes out once more, as a new occurrence.
+
+    Returns the new action. Raises `MoveRefused` in every other state, and what `reschedule` raises.
+    """
+    with kernel.transaction(connection) as tx:
+        old = existing(tx, action_uuid(action))
+        now = kernel.now(tx)
+        new = replacement(old, id=kernel.new_id(now), created_at=now, publish_at=now, intent=None)
+        if old.status is not Status.PUBLISHED:
+            expiry(old.expires_at, publish_at=now)
+            return _replace(tx, old, new, verb="post now", actor=actor, note=note)
+        again = replacement(
+            old,
+            id=new.id,
+            created_at=now,
+            publish_at=now,
+            intent=None,
+            expires_at=None,
+            occurrence=now.isoformat(),
+        )
+        return _insert(tx, again)
+
+
+def existing(tx: Transaction, action_id: UUID) -> Action:
+    """Return the action. Raises `ActionNotFound`."""
+    action = find_action(tx, action_id)
+    if action is None:
+        raise ActionNotFound(action_id)
+    return action
+
+
+def _replace(tx: Transaction, old: Action, new: Request, *, verb: str, actor: str, note: str | None) -> Action:
+    hold_owners(tx, workspaces=[old.workspace_id], users=[old.user_id])
+    withdrawn = withdraw_queued(
+        tx,
+        [old.id],
+        cause=Cause.REPLACE,
+        reason=Reason.RESCHEDULED,
+        now=new.created_at,
+        actor=text.name(actor, field="actor"),
+        note=text.optional_name(note, field="note", limit=text.MAX_ERROR),
+    )
+    if not withdrawn:
+        found = existing(tx, old.id)
+        raise MoveRefused(old.id, verb=verb, status=found.status, reason=found.reason)
+    return _insert(tx, new)
+
+
+def _insert(tx: Transaction, request: Request) -> Action:
+    admission = insert_actions(tx, [request])
+    if request.id not in admission.admitted:
+        raise admission.invalid.get(request.id) or why_refused(tx, [request])[request.id]
+    return existing(tx, request.id)
