@@ -21,7 +21,9 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 def checked(payload: Mapping[str, object]) -> dict[str, object]:
     """Return the payload if every database here can store it and its `thing_id`, where it has one, is a name.
 
-    A `thing_id` of None is left out. Raises `InvalidPayload`: not a JSON object, over 256 KiB, NaN or infinity, NUL
+    A `thing_id` of None is left out.
+
+    Raises `InvalidPayload`: not a JSON object, over 256 KiB, NaN or infinity, NUL
     or a lone surrogate.
     """
     if not isinstance(payload, dict):
