@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from email.header import Header
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import format_datetime
@@ -19,7 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from postdate.providers.mailbox import CONTROL, Mailbox, MailboxText
+from postdate.providers.mailbox import CONTROL, Mailbox, MailboxText, encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -136,6 +135,4 @@ def _addresses(mailboxes: Iterable[str]) -> str:
 
 
 def _line(name: str, value: str) -> str:
-    if not value.isascii():
-        value = Header(value, "utf-8", header_name=name).encode(linesep="\r\n")
-    return f"{name}: {value}\r\n"
+    return f"{name}: {value if value.isascii() else encoded(value, header_name=name)}\r\n"

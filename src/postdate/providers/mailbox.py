@@ -47,10 +47,7 @@ class Mailbox:
 
     def header(self) -> str:
         """Return it as it stands in a header: ASCII, folded where the name is long (RFC 2047)."""
-        if self.name.isascii():
-            return str(self)
-        name = Header(self.name, "utf-8").encode(linesep="\r\n")
-        return f"{name} <{self.address}>"
+        return str(self) if self.name.isascii() else f"{encoded(self.name)} <{self.address}>"
 
     @classmethod
     def parse(cls, value: str) -> Mailbox:
@@ -71,6 +68,11 @@ class Mailbox:
         if len(mailbox.address) > MAX_ADDRESS:
             raise ValueError(f"must have at most {MAX_ADDRESS} characters of address")
         return mailbox
+
+
+def encoded(value: str, *, header_name: str = "") -> str:
+    """Return text beyond ASCII as encoded words on lines of at most 76 characters (RFC 2047, 2)."""
+    return Header(value, "utf-8", header_name=header_name, maxlinelen=76).encode(linesep="\r\n")
 
 
 def _mailbox(value: str) -> str:

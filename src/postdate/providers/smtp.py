@@ -142,6 +142,9 @@ class Smtp:
         try:
             refused = await self._open(client, sender.address, payload.recipients)
             await self._hand_over(client, message)
+        except asyncio.CancelledError:
+            client.close()  # no time is left to say goodbye
+            raise
         finally:
             await _leave(client)
         if refused:
@@ -172,6 +175,7 @@ class Smtp:
         except aiosmtplib.SMTPAuthenticationError as error:
             raise NotSent(f"not signed in, look at POSTDATE_SMTP_URL: {_said(error)}") from error
         except TimeoutError as error:
+            client.close()
             raise NotSent(f"no answer within {self.envelope_seconds:g} seconds, before the message") from error
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
             raise NotSent(f"before the message: {_said(error)}") from error
