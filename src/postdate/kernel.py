@@ -118,6 +118,9 @@ class Kernel:
 
     @contextmanager
     def _guest(self, connection: Connection, *, read_only: bool) -> Iterator[Transaction]:
+        if getattr(connection.connection.dbapi_connection, "autocommit", False) is True:
+            message = "connection= must be in a transaction, not in autocommit: there is nothing to commit or roll back"
+            raise Misconfigured(message)
         tx = self._checked(connection)
         if read_only:
             yield tx

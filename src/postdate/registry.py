@@ -83,7 +83,7 @@ class ActionType:
     @property
     def is_async(self) -> bool:
         """Whether the handler is awaited rather than run in a thread."""
-        return inspect.iscoroutinefunction(self.handler)
+        return inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(type(self.handler).__call__)
 
     def dump(self, payload: object) -> dict[str, object]:
         """Return `payload` (a model or a mapping) as the JSON object to store.

@@ -11,7 +11,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class Settings(BaseSettings):
     """The POSTDATE_* settings, validated once. Durations are seconds, or ISO 8601 as in PT30S."""
 
-    model_config = SettingsConfigDict(env_prefix="POSTDATE_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix="POSTDATE_", frozen=True, extra="ignore", validate_by_name=True, validate_by_alias=True
+    )
 
     database_url: str = "sqlite:///postdate.db"
     schema_name: str = Field(default="postdate", validation_alias="POSTDATE_SCHEMA")

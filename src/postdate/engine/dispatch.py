@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Thread
@@ -37,10 +38,18 @@ class Ended:
 class Dispatcher:
     """Runs claimed actions, each in a task of its own, and hands what came of them to `ended` (P42, P43)."""
 
-    def __init__(self, *, clock: Clock, http: httpx2.AsyncClient, ended: Callable[[Ended], None]) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        http: httpx2.AsyncClient,
+        ended: Callable[[Ended], None],
+        freed_late: Callable[[], None],
+    ) -> None:
         self._clock = clock
         self._http = http
         self._ended = ended
+        self._freed_late = freed_late
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: dict[str, int] = {}
 
@@ -70,15 +79,16 @@ class Dispatcher:
                 await asyncio.wait(late)
 
     async def _run(self, claimed: Claimed, action_type: ActionType) -> None:
-        release = self._releaser(action_type.name)
+        slot = _Slot(self._running, action_type.name, freed_late=self._freed_late)
         try:
             payload = action_type.load(claimed.action.payload)
         except InvalidPayload as error:
-            release()
-            self._ended(Ended(claimed=claimed, outcome=NotSent(error)))
-            return
-        call = _awaited if action_type.is_async else _threaded
-        outcome = await _in_time(call(action_type, self._context(claimed, action_type), payload, release), action_type)
+            outcome: Outcome = NotSent(error)
+            slot.free()
+        else:
+            call = _awaited if action_type.is_async else _threaded
+            run = call(action_type, self._context(claimed, action_type), payload, slot)
+            outcome = await _in_time(run, action_type)
         self._ended(Ended(claimed=claimed, outcome=outcome))
 
     def _context(self, claimed: Claimed, action_type: ActionType) -> Context:
@@ -87,11 +97,23 @@ class Dispatcher:
         log = structlog.get_logger("postdate").bind(action=str(action.id), action_type=action.action_type)
         return Context(action=action, now=now, deadline=now + action_type.timeout, http=self._http, log=log)
 
-    def _releaser(self, name: str) -> Callable[[], None]:
-        def release() -> None:
-            self._running[name] -= 1
 
-        return release
+@dataclass(frozen=True)
+class _Slot:
+    """One of the runs that a type may have at once."""
+
+    running: dict[str, int]
+    name: str
+    freed_late: Callable[[], None]
+
+    def free(self) -> None:
+        """Let another run take the place."""
+        self.running[self.name] -= 1
+
+    def free_late(self) -> None:
+        """The same, after the run was settled: nobody else will say that there is room again."""
+        self.free()
+        self.freed_late()
 
 
 async def _in_time(run: Any, action_type: ActionType) -> Outcome:
@@ -106,24 +128,26 @@ async def _in_time(run: Any, action_type: ActionType) -> Outcome:
         return Unconfirmed(f"cut off: {error}")
 
 
-async def _awaited(action_type: ActionType, ctx: Context, payload: Any, release: Callable[[], None]) -> Outcome:
+async def _awaited(action_type: ActionType, ctx: Context, payload: Any, slot: _Slot) -> Outcome:
     try:
         return _said(await action_type.handler(ctx, payload))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is an outcome
         return _raised(error)
     finally:
-        release()
+        slot.free()
 
 
-async def _threaded(action_type: ActionType, ctx: Context, payload: Any, release: Callable[[], None]) -> Outcome:
+async def _threaded(action_type: ActionType, ctx: Context, payload: Any, slot: _Slot) -> Outcome:
     """Run a synchronous handler in a daemon thread: one that hangs keeps its slot, but not the process, alive."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Outcome] = loop.create_future()
     inherited = copy_context()
 
     def deliver(outcome: Outcome) -> None:
-        release()
-        if not answer.done():  # nobody waits any more after a time-out
+        if answer.done():  # cut off long ago
+            slot.free_late()
+        else:
+            slot.free()
             answer.set_result(outcome)
 
     def work() -> None:
@@ -146,6 +170,9 @@ def _said(answer: object) -> Outcome:
     """Return what a handler's answer means: an outcome, the provider's id, or nothing to add."""
     if isinstance(answer, _SAID):
         return answer
+    if inspect.iscoroutine(answer):
+        answer.close()
+        return NotSent("the handler returned a coroutine that nobody awaits: define it with `async def`")
     return Published(provider_id=None if answer is None else str(answer))
 
 

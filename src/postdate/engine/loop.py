@@ -65,7 +65,9 @@ class Engine:
         self._worker = worker or f"{socket.gethostname()}:{os.getpid()}"
         self._alarm = Alarm(kernel.clock)
         self._settler = Settler(kernel, self._types, written=self._alarm.ring)
-        self._dispatcher = Dispatcher(clock=kernel.clock, http=http, ended=self._settler.add)
+        self._dispatcher = Dispatcher(
+            clock=kernel.clock, http=http, ended=self._settler.add, freed_late=self._alarm.ring
+        )
         self._recovery = Recovery(kernel, self._types)
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -111,10 +113,16 @@ class Engine:
         try:
             yield
         finally:
-            await self._settler.drain()
+            await self._write_the_rest()
             settling.cancel()
             with suppress(asyncio.CancelledError):
                 await settling
+
+    async def _write_the_rest(self) -> None:
+        try:
+            await asyncio.wait_for(self._settler.drain(), self._kernel.settings.stop_grace.total_seconds())
+        except TimeoutError:
+            _log.error("stopped before every outcome was written; what is missing turns unconfirmed with its lease")
 
     async def _go_round(self, stop: asyncio.Event) -> None:
         stopping = asyncio.create_task(stop.wait())
@@ -123,8 +131,9 @@ class Engine:
         while not stop.is_set():
             try:
                 if monotonic() >= next_tick:
-                    next_tick = monotonic() + TICK.total_seconds()
+                    began = monotonic()
                     await self.tick(await self._kernel.read_clock())
+                    next_tick = began + TICK.total_seconds()
                 else:
                     await self._claim_all()
                 await self._set_alarm()

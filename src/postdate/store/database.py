@@ -98,7 +98,8 @@ def _options(url: URL) -> dict[str, Any]:
             message = f"the folder of the SQLite file does not exist: {folder}"
             raise Misconfigured(message)
         return {"connect_args": {"timeout": _BUSY_TIMEOUT_MS / 1000}}
-    return {"pool_pre_ping": True, "pool_size": 10, "max_overflow": 10}
+    # READ COMMITTED whatever the server's default: the claim's second look at the guard depends on it
+    return {"isolation_level": "READ COMMITTED", "pool_pre_ping": True, "pool_size": 10, "max_overflow": 10}
 
 
 def _prepare(engine: Engine) -> None:

@@ -54,12 +54,22 @@ def take_keys(tx: Transaction, entries: Sequence[Entry], *, now: datetime) -> se
     return {(row.scope, row.key) for row in tx.execute(taking.returning(table.c.scope, table.c.key))}
 
 
-def find_key(tx: Transaction, scope: str, key: str) -> Entry | None:
-    """Return what is held under the key, or None."""
+def find_keys(tx: Transaction, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Entry]:
+    """Return what is held under these `(scope, key)`, where something is."""
+    if not keys:
+        return {}
     table = tx.tables.idempotency
-    row = tx.execute(select(*(table.c[name] for name in _TAKEN)).where(table.c.scope == scope, table.c.key == key))
-    found = row.mappings().one_or_none()
-    return None if found is None else Entry(**found)
+    wanted = rowset(
+        tx,
+        "wanted",
+        {"scope": table.c.scope.type, "key": table.c.key.type},
+        [{"scope": scope, "key": key} for scope, key in keys],
+    )
+    found = select(*(table.c[name] for name in _TAKEN)).where(
+        table.c.scope == wanted.c.scope, table.c.key == wanted.c.key
+    )
+    entries = (Entry(**row) for row in tx.execute(found).mappings())
+    return {(entry.scope, entry.key): entry for entry in entries}
 
 
 def release_keys(tx: Transaction, keys: Collection[tuple[str, str]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, select, tuple_
+from sqlalchemy import func, literal, select, tuple_
 
 from postdate.domain.action import Action
 from postdate.domain.states import TERMINAL, Reason, Status
@@ -60,7 +60,7 @@ def page_of_actions(tx: Transaction, wanted: Filter, *, limit: int, after: UUID 
     if after is not None:
         last = tx.tables.actions.alias("last")
         place = select(last.c.publish_at).where(last.c.id == after).scalar_subquery()
-        query = query.where(tuple_(a.c.publish_at, a.c.id) > tuple_(place, after))
+        query = query.where(tuple_(a.c.publish_at, a.c.id) > tuple_(place, literal(after, a.c.id.type)))
     return [_action(row) for row in tx.execute(query).mappings()]
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from postdate.domain import text
 from postdate.errors import Invalid
 from postdate.store.schema import SYSTEM_PROFILE
+
+DEFAULT_ACTOR = "api"
+"""Who acts where the caller names nobody."""
 
 
 def owner_id(value: UUID | str | None, *, field: str) -> UUID | None:
@@ -29,3 +33,13 @@ def action_uuid(value: UUID | str) -> UUID:
 def user_id(value: UUID | str | None) -> UUID:
     """Return the owning profile: the system profile where no person asked."""
     return owner_id(value, field="user") or SYSTEM_PROFILE
+
+
+def actor_name(value: str) -> str:
+    """Return who acts, for the history. Raises `InvalidText`."""
+    return text.name(value, field="actor")
+
+
+def note_text(value: str | None) -> str | None:
+    """Return why, in the words of who acts. Raises `InvalidText`."""
+    return text.optional_name(value, field="note", limit=text.MAX_ERROR)

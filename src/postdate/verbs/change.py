@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from postdate.domain import text
 from postdate.domain.moment import moment
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import ActionNotFound, MoveRefused
 from postdate.store.actions import insert_actions
+from postdate.store.events import append_events, event_row
 from postdate.store.idempotency import release_keys_of
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_owners
 from postdate.store.reading import find_action
-from postdate.verbs.arguments import action_uuid
-from postdate.verbs.schedule import default_zone, expiry, replacement, why_refused
+from postdate.verbs.arguments import DEFAULT_ACTOR, action_uuid, actor_name, note_text
+from postdate.verbs.schedule import SCHEDULED, default_zone, expiry, replacement, why_refused
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from postdate.domain.walltime import Fold, Gap
     from postdate.kernel import Connectable, Kernel, Unbegun
     from postdate.store.transaction import Transaction
-
-DEFAULT_ACTOR = "api"
 
 
 def cancel(
@@ -41,8 +40,7 @@ def cancel(
 
     Idempotent; past queued it changes nothing, and the answer's `status` says so. Raises `ActionNotFound`.
     """
-    action_id, actor = action_uuid(action), text.name(actor, field="actor")
-    note = text.optional_name(note, field="note", limit=text.MAX_ERROR)
+    action_id, actor, note = action_uuid(action), actor_name(actor), note_text(note)
     with kernel.transaction(connection) as tx:
         withdrawn = withdraw_queued(
             tx,
@@ -77,6 +75,7 @@ def reschedule(
     action, whose `replaces_id` names the old. Raises `MoveRefused` where the old one is no longer queued, and
     what `schedule` raises.
     """
+    actor, note = actor_name(actor), note_text(note)
     with kernel.transaction(connection) as tx:
         old = existing(tx, action_uuid(action))
 
@@ -116,23 +115,17 @@ def post_now(
 
     Returns the new action. Raises `MoveRefused` in every other state, and what `reschedule` raises.
     """
+    actor, note = actor_name(actor), note_text(note)
     with kernel.transaction(connection) as tx:
         old = existing(tx, action_uuid(action))
         now = kernel.now(tx)
         new = replacement(old, id=kernel.new_id(now), created_at=now, publish_at=now, intent=None)
-        if old.status is not Status.PUBLISHED:
-            expiry(old.expires_at, publish_at=now)
-            return _replace(tx, old, new, verb="post now", actor=actor, note=note)
-        again = replacement(
-            old,
-            id=new.id,
-            created_at=now,
-            publish_at=now,
-            intent=None,
-            expires_at=None,
-            occurrence=now.isoformat(),
-        )
-        return _insert(tx, again)
+        if old.status is Status.PUBLISHED:
+            hold_owners(tx, workspaces=[old.workspace_id], users=[old.user_id])
+            again = replace(new, expires_at=None, occurrence=now.isoformat())
+            return _insert(tx, again, actor=actor, note=note)
+        expiry(old.expires_at, publish_at=now)
+        return _replace(tx, old, new, verb="post now", actor=actor, note=note)
 
 
 def existing(tx: Transaction, action_id: UUID) -> Action:
@@ -146,22 +139,21 @@ def existing(tx: Transaction, action_id: UUID) -> Action:
 def _replace(tx: Transaction, old: Action, new: Request, *, verb: str, actor: str, note: str | None) -> Action:
     hold_owners(tx, workspaces=[old.workspace_id], users=[old.user_id])
     withdrawn = withdraw_queued(
-        tx,
-        [old.id],
-        cause=Cause.REPLACE,
-        reason=Reason.RESCHEDULED,
-        now=new.created_at,
-        actor=text.name(actor, field="actor"),
-        note=text.optional_name(note, field="note", limit=text.MAX_ERROR),
+        tx, [old.id], cause=Cause.REPLACE, reason=Reason.RESCHEDULED, now=new.created_at, actor=actor, note=note
     )
     if not withdrawn:
         found = existing(tx, old.id)
         raise MoveRefused(old.id, verb=verb, status=found.status, reason=found.reason)
-    return _insert(tx, new)
+    return _insert(tx, new, actor=actor, note=note)
 
 
-def _insert(tx: Transaction, request: Request) -> Action:
-    admission = insert_actions(tx, [request])
-    if request.id not in admission.admitted:
-        raise admission.invalid.get(request.id) or why_refused(tx, [request])[request.id]
-    return existing(tx, request.id)
+def _insert(tx: Transaction, new: Request, *, actor: str, note: str | None) -> Action:
+    admission = insert_actions(tx, [new])
+    if new.id not in admission.admitted:
+        raise admission.invalid.get(new.id) or why_refused(tx, [new])[new.id]
+    replaced = str(new.replaces_id)
+    event = event_row(
+        new.id, new.workspace_id, at=new.created_at, cause=SCHEDULED, actor=actor, note=note, replaces=replaced
+    )
+    append_events(tx, [event])
+    return existing(tx, new.id)

@@ -13,6 +13,7 @@ from postdate.store.events import events_of
 from postdate.store.reading import Filter, page_of_actions
 from postdate.verbs.arguments import action_uuid, owner_id
 from postdate.verbs.change import existing
+from postdate.verbs.schedule import SCHEDULED
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -83,8 +84,8 @@ def _told(action: Action, written: list[Event]) -> list[Event]:
     """Add what needs no event of its own: a scheduling that named no actor, and a plain success."""
     causes = {event.cause for event in written}
     told = list(written)
-    if "schedule" not in causes:
-        told.insert(0, Event(at=action.created_at, cause="schedule", actor=action.origin))
+    if SCHEDULED not in causes:
+        told.insert(0, Event(at=action.created_at, cause=SCHEDULED, actor=action.origin))
     if action.status is Status.PUBLISHED and Cause.CONFIRM not in causes and action.finished_at is not None:
         detail = {"provider_id": action.provider_id, "attempt": action.attempt_count}
         told.append(Event(at=action.finished_at, cause=Cause.PUBLISHED, actor="engine", detail=detail))

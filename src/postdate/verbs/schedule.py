@@ -21,9 +21,9 @@ from postdate.errors import (
 )
 from postdate.store.actions import active_keys, guarded_keys, insert_actions, overlap_holder
 from postdate.store.events import append_events, event_row
-from postdate.store.idempotency import Entry, find_key, release_keys, take_keys
+from postdate.store.idempotency import Entry, find_keys, release_keys, take_keys
 from postdate.store.owners import missing_owners, zone_of_owner
-from postdate.store.reading import find_action
+from postdate.store.reading import find_actions
 from postdate.verbs.arguments import owner_id, user_id
 
 if TYPE_CHECKING:
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from postdate.domain.walltime import Fold, Gap
     from postdate.kernel import Connectable, Kernel, Unbegun
     from postdate.store.transaction import Transaction
+
+
+SCHEDULED = "schedule"
+"""The cause of an action's first event."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +143,7 @@ class _Scheduling:
         taken, replays = self._take_idempotency_keys(news, requests)
         self._insert(requests)
         self._release_refused(taken)
-        self._answer_replays(news, requests, replays)
+        self._answer_replays(taken, replays)
         return [self.results[place] for place in range(len(news))]
 
     def _requests(self, news: Sequence[NewAction]) -> dict[int, Request]:
@@ -225,25 +229,29 @@ class _Scheduling:
     def _note_actor(self, admitted: Sequence[Request]) -> None:
         if self.actor is None:
             return
-        rows = [event_row(r.id, r.workspace_id, at=self.now, cause="schedule", actor=self.actor) for r in admitted]
+        rows = [event_row(r.id, r.workspace_id, at=self.now, cause=SCHEDULED, actor=self.actor) for r in admitted]
         append_events(self.tx, rows)
 
     def _release_refused(self, taken: Mapping[int, Entry]) -> None:
         refused = [entry for place, entry in taken.items() if isinstance(self.results[place], PostdateError)]
         release_keys(self.tx, [(entry.scope, entry.key) for entry in refused])
 
-    def _answer_replays(
-        self, news: Sequence[NewAction], requests: Mapping[int, Request], replays: Mapping[int, Entry]
-    ) -> None:
+    def _answer_replays(self, taken: Mapping[int, Entry], replays: Mapping[int, Entry]) -> None:
+        """Answer what the first request under the key was answered: in this call, or in an earlier one."""
+        if not replays:
+            return
+        first = {(entry.scope, entry.key): (entry, self.results[place]) for place, entry in taken.items()}
+        earlier = [(entry.scope, entry.key) for entry in replays.values() if (entry.scope, entry.key) not in first]
+        held = find_keys(self.tx, earlier)
+        made = find_actions(self.tx, [entry.action_id for entry in held.values() if entry.action_id])
+        for key, entry in held.items():
+            action = made.get(entry.action_id) if entry.action_id else None
+            first[key] = entry, action or IdempotencyConflict(entry.key, existing=entry.action_id)
         for place, entry in replays.items():
-            held = find_key(self.tx, entry.scope, entry.key)
-            if held is None:  # the first of this call was refused, and its key given back
-                twin = next(p for p in requests if news[p].idempotency_key == entry.key)
-                self.results[place] = self.results[twin]
-                continue
-            made = held.action_id and find_action(self.tx, held.action_id)
-            same = held.body_hash == entry.body_hash and made is not None
-            self.results[place] = made if same and made else IdempotencyConflict(entry.key, existing=held.action_id)
+            before, answer = first.get((entry.scope, entry.key), (None, None))
+            same = before is not None and before.body_hash == entry.body_hash
+            conflict = IdempotencyConflict(entry.key, existing=before.action_id if before else None)
+            self.results[place] = answer if same and answer else conflict
 
 
 def default_zone(kernel: Kernel, tx: Transaction, *, workspace: UUID | None, user: UUID) -> str | None:

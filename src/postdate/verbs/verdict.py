@@ -19,8 +19,8 @@ from postdate.store.outcomes import (
     withdraw_queued,
 )
 from postdate.store.owners import hold_owners
-from postdate.verbs.arguments import action_uuid
-from postdate.verbs.change import DEFAULT_ACTOR, existing
+from postdate.verbs.arguments import DEFAULT_ACTOR, action_uuid, actor_name, note_text
+from postdate.verbs.change import existing
 from postdate.verbs.schedule import why_refused
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def retry(
     Beyond the type's `max_attempts` only with `force=True` and a `note`. Raises `MoveRefused` unless it is failed,
     `RetriesExhausted`, and `AlreadyScheduled`, `AlreadyPublished` or `OverlapTaken` where a sibling stands in the way.
     """
-    actor, note = text.name(actor, field="actor"), _note(note)
+    actor, note = actor_name(actor), note_text(note)
     if force and note is None:
         raise Invalid(field="note", rule="is needed to go beyond the retry budget")
     with kernel.transaction(connection) as tx:
@@ -81,7 +81,7 @@ def confirm(
 
     Raises `MoveRefused` unless it is unconfirmed, `SiblingRunning` while another action for its key runs.
     """
-    actor, note = text.name(actor, field="actor"), _note(note)
+    actor, note = actor_name(actor), note_text(note)
     provider_id = text.optional_name(provider_id, field="provider_id")
     with kernel.transaction(connection) as tx:
         doubtful = _held(tx, action)
@@ -105,7 +105,7 @@ def dismiss(
 
     Raises `MoveRefused` unless it is unconfirmed.
     """
-    actor, note = text.name(actor, field="actor"), _note(note)
+    actor, note = actor_name(actor), note_text(note)
     with kernel.transaction(connection) as tx:
         doubtful = _held(tx, action)
         if not dismiss_unconfirmed(tx, doubtful.id, now=kernel.now(tx), actor=actor, note=note):
@@ -132,7 +132,3 @@ def _end_siblings(kernel: Kernel, tx: Transaction, confirmed: Action, *, actor: 
 def _not_unconfirmed(tx: Transaction, action_id: UUID, verb: str) -> MoveRefused:
     found = existing(tx, action_id)
     return MoveRefused(action_id, verb=verb, status=found.status, reason=found.reason)
-
-
-def _note(note: str | None) -> str | None:
-    return text.optional_name(note, field="note", limit=text.MAX_ERROR)
