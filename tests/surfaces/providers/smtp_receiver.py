@@ -111,7 +111,7 @@ class ScriptedSmtp:
             while (reply := self.script.get(step, self._polite.get(step, "250 OK"))) != CUT:
                 if reply == SILENCE:
                     self.silent.set()
-                    await reader.read()
+                    self.seen += (await reader.read()).decode().split()
                     break
                 writer.write(f"{reply}\r\n".encode())
                 end = b"\r\n.\r\n" if step == "DATA" and reply.startswith("354") else b"\r\n"

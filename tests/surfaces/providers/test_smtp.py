@@ -176,8 +176,9 @@ async def test_a_broken_dialogue_is_doubtful_only_once_data_was_begun(
     http: httpx2.AsyncClient, scripted: ScriptedSmtp, script: dict[str, str], expected: type[Exception]
 ) -> None:
     scripted.script = script
+    hurry = {"envelope_seconds": 0.2} if expected is NotSent else {"answer_seconds": 0.2}
     with pytest.raises(expected):
-        await smtp(scripted.port, envelope_seconds=0.2, answer_seconds=0.2).send(context(http), HELLO)
+        await smtp(scripted.port, **hurry).send(context(http), HELLO)
     assert ("DATA" in scripted.seen) is (expected is Unconfirmed)
 
 
@@ -206,6 +207,14 @@ async def test_a_cut_off_run_leaves_no_connection_behind(http: httpx2.AsyncClien
         await run
     await asyncio.wait_for(scripted.left.wait(), 1)
     assert "QUIT" not in scripted.seen, "there is no time for a goodbye"
+
+
+async def test_a_silent_server_is_left_without_a_word(http: httpx2.AsyncClient, scripted: ScriptedSmtp) -> None:
+    scripted.script = {"RCPT": SILENCE}
+    with pytest.raises(NotSent, match=r"no answer within 0\.2 seconds"):
+        await smtp(scripted.port, envelope_seconds=0.2).send(context(http), HELLO)
+    await asyncio.wait_for(scripted.left.wait(), 1)
+    assert "QUIT" not in scripted.seen
 
 
 async def test_a_closed_port_and_an_unknown_host_are_not_sent(http: httpx2.AsyncClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -167,12 +168,14 @@ async def test_a_time_without_a_zone_is_read_as_utc() -> None:
 
 
 async def test_only_a_short_cut_of_an_endless_answer_is_read_and_kept(
-    http: httpx2.AsyncClient, receiver: HttpReceiver
+    http: httpx2.AsyncClient, receiver: HttpReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("postdate.providers.webhook.ANSWER_SECONDS", None)
+    http.timeout = httpx2.Timeout(None)
     receiver.answer = b"HTTP/1.1 400 No\r\n\r\nfield \x00\xff\n\tname " + b"is wrong " * 200_000
     receiver.then = "hang"
     with pytest.raises(Rejected) as refused:
-        await call(http, receiver.url)
+        await asyncio.wait_for(call(http, receiver.url), 5)
     assert refused.value.error.startswith("answered 400: field \N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER} name")
     assert len(refused.value.error) < 250
 
@@ -206,7 +209,7 @@ async def test_a_success_stays_one_when_the_body_of_the_answer_never_ends(
 async def test_a_call_whose_answer_never_came_is_doubtful(
     http: httpx2.AsyncClient, receiver: HttpReceiver, sent: bytes, then: str
 ) -> None:
-    http.timeout = httpx2.Timeout(0.2)
+    http.timeout = httpx2.Timeout(10, read=0.2)
     receiver.answer, receiver.then = sent, then
     with pytest.raises(Unconfirmed, match="no answer"):
         await call(http, receiver.url)
@@ -223,7 +226,7 @@ async def test_a_closed_port_and_an_unknown_host_are_not_sent(http: httpx2.Async
 
 
 async def test_a_connection_that_is_never_taken_up_is_not_sent(http: httpx2.AsyncClient) -> None:
-    http.timeout = httpx2.Timeout(0.2)
+    http.timeout = httpx2.Timeout(10, connect=0.2)
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
