@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
 
@@ -163,7 +164,14 @@ def _resolved(annotation: Any, handler: Handler) -> Any:
         return annotation
     holder = SimpleNamespace(__annotations__={"payload": annotation})
     try:
-        return get_type_hints(holder, globalns=getattr(inspect.unwrap(handler), "__globals__", {}))["payload"]
+        return get_type_hints(holder, globalns=_globals_of(handler))["payload"]
     except NameError:
         rule = "cannot be found at run time: define it at module level, or pass payload=..."
         raise Invalid(field="payload", rule=rule, value=annotation) from None
+
+
+def _globals_of(handler: Handler) -> dict[str, Any]:
+    """Return the names that the handler's module knows; of an object, those of its `__call__`."""
+    function = inspect.unwrap(handler.func if isinstance(handler, partial) else handler)
+    found = getattr(function, "__globals__", None) or getattr(type(function).__call__, "__globals__", {})
+    return dict(found)

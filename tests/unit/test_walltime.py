@@ -291,9 +291,7 @@ class TestForms:
 
     @pytest.mark.parametrize("choice", ["", "FORWARD", "earlier", None, 0, True, ["forward"], {}])
     @pytest.mark.parametrize("field", ["gap", "fold"])
-    def test_an_unknown_policy_is_refused_even_where_it_would_not_matter(
-        self, field: str, choice: object
-    ) -> None:
+    def test_an_unknown_policy_is_refused_even_where_it_would_not_matter(self, field: str, choice: object) -> None:
         with pytest.raises(InvalidWallTime) as refusal:
             resolve(NOON, "UTC", **{field: choice})  # type: ignore[arg-type]
         assert refusal.value.field == field
@@ -302,14 +300,10 @@ class TestForms:
 # --- whatever comes in ------------------------------------------------------------------------------------
 
 NEAR_WALLS = st.from_regex(r"[ -]?[0-9]{3,5}-[0-9]{2}-[0-9]{2}.[0-9]{2}:[0-9]{2}(:[0-9.,+Z-]{0,12})?\s?")
-NEAR_ZONES = st.from_regex(
-    r"(right/|posix/|\.\./|/)?[A-Z][A-Za-z_+-]{1,12}(/[A-Z][a-z_]{1,12})?[\x00 .+0-9]{0,3}"
-)
+NEAR_ZONES = st.from_regex(r"(right/|posix/|\.\./|/)?[A-Z][A-Za-z_+-]{1,12}(/[A-Z][a-z_]{1,12})?[\x00 .+0-9]{0,3}")
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.dates()
 ANYTHING = (
-    st.recursive(
-        LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
-    )
+    st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
     | st.datetimes()
     | st.datetimes(timezones=st.timezones())
     | st.timezones()

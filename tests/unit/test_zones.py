@@ -167,9 +167,7 @@ def _report(*folders: Path) -> dict[str, Any]:
         "PYTHONTZPATH": ":".join(map(str, folders)),
         "PYTHONPATH": str(Path(postdate.__path__[0]).parent),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", REPORT], env=environment, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", REPORT], env=environment, check=True, capture_output=True, text=True)
     report = json.loads(done.stdout)
     assert report.pop("same path"), "the search path of zoneinfo belongs to the process"
     assert not report.pop("leaked"), "a file that is no IANA zone was taken for one"
@@ -182,9 +180,7 @@ class TestVersions:
         assert version >= TZDATA.IANA_VERSION
         assert source in {"system", "package"}
 
-    @pytest.mark.parametrize(
-        ("file", "text"), [("tzdata.zi", "# version 2099a\n# ddeps\n"), ("+VERSION", "2099a\n")]
-    )
+    @pytest.mark.parametrize(("file", "text"), [("tzdata.zi", "# version 2099a\n# ddeps\n"), ("+VERSION", "2099a\n")])
     def test_newer_system_files_win(self, system: Path, file: str, text: str) -> None:
         (system / file).write_text(text)
         assert _report(system) == {"version": ["2099a", "system"], "paris": TOKYO, "new": True}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from postdate.domain.instant import utc
+from postdate.domain.retry import LONGEST_WAIT
 from postdate.domain.text import MAX_NAME, cleaned
 
 
@@ -39,7 +41,7 @@ class NotSent(_Unhappy):
     """
 
     def __init__(self, error: object = "", *, retry_after: float | timedelta | None = None) -> None:
-        """Keep the error and the wait; a negative or non-finite wait counts as none."""
+        """Keep the error and the wait; one that is negative, not finite or no number counts as none."""
         super().__init__(error)
         self.retry_after = _wait(retry_after)
 
@@ -60,21 +62,17 @@ class Deferred(_Unhappy):
     """Not now: run again at `until` (an aware datetime), with the attempt given back."""
 
     def __init__(self, until: datetime, error: object = "") -> None:
-        """Keep the instant; raises ValueError for a naive one."""
-        if until.tzinfo is None:
-            message = "Deferred(until) needs an aware datetime"
-            raise ValueError(message)
+        """Keep the instant (UTC). Raises `InvalidInstant` for a naive one."""
         super().__init__(error)
-        self.until = until
+        self.until = utc(until, field="until")
 
 
 Outcome = Published | NotSent | Rejected | Unconfirmed | Skipped | Deferred
 
-_LONGEST_WAIT = timedelta(days=366)
 
-
-def _wait(value: float | timedelta | None) -> timedelta | None:
+def _wait(value: object) -> timedelta | None:
+    """Return the wait, or None for what is none: a handler must not fail over a provider's odd header."""
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if seconds is None or not 0 <= seconds < float("inf"):
+    if not isinstance(seconds, int | float) or not 0 <= seconds < float("inf"):
         return None
-    return min(timedelta(seconds=min(seconds, _LONGEST_WAIT.total_seconds())), _LONGEST_WAIT)
+    return timedelta(seconds=min(seconds, LONGEST_WAIT.total_seconds()))

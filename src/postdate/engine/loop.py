@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from traceback import format_exc
 from typing import TYPE_CHECKING
 
 import structlog
@@ -138,7 +139,8 @@ class Engine:
                     await self._claim_all()
                 await self._set_alarm()
             except Exception:  # noqa: BLE001 - logged, and the next pass is a new chance
-                _log.exception("a pass failed, trying again", pause=_PAUSE_AFTER_ERROR)
+                # as text: a host's log set-up may render an exception with its locals, and so with its secrets
+                _log.warning("a pass failed, trying again", traceback=format_exc(), pause=_PAUSE_AFTER_ERROR)
                 await asyncio.wait([stopping], timeout=_PAUSE_AFTER_ERROR)
             else:
                 await self._alarm.wait(at_most=max(next_tick - monotonic(), 0.0))

@@ -70,8 +70,8 @@ class Settler:
         while True:
             try:
                 await self._write(batch)
-            except Exception:  # noqa: BLE001 - logged, and tried until it is written
-                _log.exception("settling failed, trying again", runs=len(batch), pause=pause)
+            except Exception as error:  # noqa: BLE001 - logged, and tried until it is written
+                _log.warning("settling failed, trying again", runs=len(batch), error=str(error), pause=pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
             else:
@@ -80,11 +80,10 @@ class Settler:
     async def _write(self, batch: Sequence[Ended]) -> None:
         try:
             await self._settle(batch)
-        except (DataError, IntegrityError):
+        except (DataError, IntegrityError) as error:
             if len(batch) == 1:
-                _log.exception(
-                    "the database refuses this outcome; its lease will run out", action=batch[0].claimed.action.id
-                )
+                refused = str(batch[0].claimed.action.id)
+                _log.warning("this outcome is refused; its lease will run out", action=refused, error=str(error))
                 return
             for ended in batch:
                 await self._write([ended])

@@ -98,6 +98,7 @@ create table {ns}queue (
   constraint {p}queue_pkey primary key (action_id),
   constraint {p}queue_key unique (key),
   constraint {p}queue_overlap unique (action_type, overlap_key),
+  constraint {p}queue_due_at_range check (due_at >= '0001-01-01 00:00Z' and due_at < '10000-01-01 00:00Z'),
   constraint {p}queue_attempts check (attempt_count >= 0),
   constraint {p}queue_lease check (num_nulls(lease_token, lease_until, claimed_by, submitted_at) in (0, 4)),
   constraint {p}queue_started check (started_at is null or lease_token is not null)

@@ -85,6 +85,7 @@ create table {ns}queue (
   started_at integer,
   constraint {p}queue_key unique (key),
   constraint {p}queue_overlap unique (action_type, overlap_key),
+  constraint {p}queue_due_at_range check (due_at between -62135596800000000 and 253402300799999999),
   constraint {p}queue_attempts check (attempt_count >= 0),
   constraint {p}queue_lease check ((lease_token is null) + (lease_until is null) + (claimed_by is null) + (submitted_at is null) in (0, 4)),
   constraint {p}queue_started check (started_at is null or lease_token is not null)

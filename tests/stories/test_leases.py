@@ -1,0 +1,157 @@
+"""What becomes of a run whose worker died, hung or came back too late?"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from postdate import Context, Postdate, Reason, Status
+from postdate.engine.recover import FOREIGN_GRACE, Recovery
+from postdate.store.queue import claim_due
+from tests.stories.conftest import NOON, until
+
+if TYPE_CHECKING:
+    from postdate.clock import ManualClock
+    from postdate.domain.action import Claimed
+    from postdate.store.transaction import Transaction
+
+
+async def die_after_claiming(app: Postdate, action_type: str, *, lease: timedelta = timedelta(minutes=1)) -> None:
+    """Claim as a worker that then vanishes."""
+    now = app.kernel.clock.now()
+
+    def claim(tx: Transaction) -> list[Claimed]:
+        return claim_due(
+            tx, action_type=action_type, now=now, limit=10, lease_token=uuid4(), lease_until=now + lease, worker="gone"
+        )
+
+    assert await app.kernel.work(claim)
+
+
+@pytest.mark.parametrize(
+    ("idempotent", "status", "reason"),
+    [(False, Status.FAILED, Reason.UNCONFIRMED), (True, Status.QUEUED, None)],
+)
+async def test_a_killed_workers_run_is_settled_by_its_types_policy(
+    app: Postdate, clock: ManualClock, idempotent: bool, status: Status, reason: Reason | None
+) -> None:
+    """SC04, SC01, P-i3: within lease and one tick it is visible, and never silently sent again."""
+
+    @app.action("act", idempotent=idempotent)
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    action = await app.schedule("act", {"thing_id": "t"}, at=NOON)
+    await die_after_claiming(app, "act")
+    assert (await app.tick()).recovered == 0
+    assert (await app.get(action.id)).status is Status.SUBMITTED
+    clock.advance(timedelta(minutes=1))
+    assert (await app.tick()).recovered == 1
+    found = await app.get(action.id)
+    assert (found.status, found.reason, found.attempt_count) == (status, reason, 1)
+    assert "gone" in (found.last_error or "")
+
+
+async def test_a_crash_loop_counts_its_attempts_and_ends(app: Postdate, clock: ManualClock) -> None:
+    """SC10, SC13: the attempt is taken at the claim, so a run that kills its process three times is failed."""
+
+    @app.action("act", idempotent=True)
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    action = await app.schedule("act", {"thing_id": "t"}, at=NOON)
+    for _ in range(3):
+        await die_after_claiming(app, "act")
+        clock.advance(timedelta(minutes=1))
+        assert await recover(app) == 1
+        clock.advance(timedelta(hours=2))
+    found = await app.get(action.id)
+    assert (found.status, found.reason, found.attempt_count) == (Status.FAILED, Reason.EXHAUSTED, 3)
+    assert (await app.retry(action.id)).attempt_count == 3
+
+
+async def recover(app: Postdate) -> int:
+    types = {action_type.name: action_type for action_type in app.kernel.registry}
+    return (await Recovery(app.kernel, types).run_once(app.kernel.clock.now())).recovered
+
+
+async def test_a_type_that_is_unknown_here_is_left_to_those_who_know_it(
+    app: Postdate, database_url: str, clock: ManualClock
+) -> None:
+    """SC09, BL34: neither claimed nor discarded; only when nobody cared for an hour is it shown as unconfirmed."""
+
+    @app.action("theirs", idempotent=True)
+    async def theirs(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    lost = await app.schedule("theirs", {"n": 1}, at=NOON)
+    await die_after_claiming(app, "theirs")
+    waiting = await app.schedule("theirs", {"n": 2}, at=NOON)
+
+    other = Postdate(database_url, clock=clock)
+
+    @other.action("ours")
+    async def ours(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    clock.advance(timedelta(minutes=2))
+    report = await other.tick()
+    assert (report.due_count, report.recovered) == (0, 0)
+    assert (await app.get(lost.id)).status is Status.SUBMITTED
+    clock.advance(FOREIGN_GRACE)
+    assert (await other.tick()).recovered == 1
+    assert (await app.get(lost.id)).reason is Reason.UNCONFIRMED
+    assert (await app.get(waiting.id)).status is Status.QUEUED
+    await other.close()
+
+
+async def test_a_late_finish_changes_nothing(app: Postdate, database_url: str, clock: ManualClock) -> None:
+    """SC06: the worker that lost its lease settles nothing; the final state is the other's."""
+    finish = asyncio.Event()
+    calls: list[str] = []
+
+    @app.action("act")
+    async def slow(ctx: Context, payload: dict[str, object]) -> str:
+        calls.append("slow")
+        await finish.wait()
+        return "slow"
+
+    action = await app.schedule("act", {"thing_id": "t"}, at=NOON)
+    slow_tick = asyncio.create_task(app.tick())
+    await until(lambda: calls)
+
+    other = Postdate(database_url, clock=clock)
+
+    @other.action("act")
+    async def quick(ctx: Context, payload: dict[str, object]) -> str:
+        calls.append("quick")
+        return "quick"
+
+    clock.advance(timedelta(hours=1))
+    assert (await other.tick()).recovered == 1
+    await other.retry(action.id)
+    await other.tick()
+    finish.set()
+    await slow_tick
+    found = await app.get(action.id)
+    assert (found.status, found.provider_id, found.attempt_count) == (Status.PUBLISHED, "quick", 2)
+    assert calls == ["slow", "quick"]
+    await other.close()
+
+
+async def test_two_ticks_at_once_run_an_action_once(app: Postdate, database_url: str, clock: ManualClock) -> None:
+    """P58, P60, P-T2: whoever finds no row makes no call."""
+    calls: list[int] = []
+
+    async def act(ctx: Context, payload: dict[str, object]) -> None:
+        calls.append(1)
+
+    others = [Postdate(database_url, clock=clock) for _ in range(3)]
+    for each in (app, *others):
+        each.action("act", concurrency=50)(act)
+    for n in range(40):
+        await app.schedule("act", {"thing_id": str(n)}, at=NOON)
+    reports = await asyncio.gather(*(each.tick() for each in (app, *others)))
+    assert sum(report.due_count for report in reports) == len(calls) == 40
+    for each in others:
+        await each.close()

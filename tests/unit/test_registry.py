@@ -1,0 +1,118 @@
+"""What does an action type accept, and when is it refused?"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from postdate import Context, Invalid, InvalidPayload, InvalidText, Postdate, UnknownActionType
+from postdate.registry import ActionType, Registry, payload_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from decimal import Decimal
+
+
+class Post(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    thing_id: str
+    likes: int = 0
+
+
+async def publish(ctx: Context, post: Post) -> str:
+    return post.thing_id
+
+
+async def anything(ctx: Context, payload: dict[str, object]) -> None: ...
+
+
+async def mapping(ctx: Context, payload: Mapping[str, object]) -> None: ...
+
+
+async def untyped(ctx: Any, payload: Any) -> None: ...
+
+
+async def unknown(ctx: Context, price: Decimal) -> None: ...
+
+
+def typed() -> ActionType:
+    return ActionType(name="publish_post", handler=publish, payload=payload_adapter(publish))
+
+
+def test_a_typed_payload_is_validated_and_stored_in_full() -> None:
+    assert typed().dump({"thing_id": "p1", "likes": "3"}) == {"thing_id": "p1", "likes": 3}
+    assert typed().dump(Post(thing_id="p1")) == {"thing_id": "p1", "likes": 0}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"thing_id": "p1", "likes": "many"}, "payload.likes"),
+        ({"thing_id": "p1", "like": 1}, "payload.like"),
+        ({}, "payload.thing_id"),
+        ("p1", "payload"),
+        (None, "payload"),
+    ],
+)
+def test_a_wrong_payload_is_refused_by_field_and_rule(wrong: object, field: str) -> None:
+    with pytest.raises(InvalidPayload) as caught:
+        typed().dump(wrong)
+    assert caught.value.field == field
+    assert caught.value.rule
+
+
+@pytest.mark.parametrize("handler", [anything, mapping, untyped, lambda ctx, payload: None])
+def test_a_handler_that_names_no_model_takes_any_object(handler: Any) -> None:
+    assert payload_adapter(handler) is None
+
+
+def test_a_model_that_cannot_be_found_at_run_time_is_refused_with_the_way_out() -> None:
+    with pytest.raises(Invalid, match="payload="):
+        payload_adapter(unknown)
+
+
+def test_a_handler_takes_a_context_and_a_payload() -> None:
+    with pytest.raises(Invalid, match=r"\(ctx, payload\)"):
+        payload_adapter(lambda payload: None)
+
+
+def test_a_name_is_registered_once_and_unknown_names_list_the_known() -> None:
+    registry = Registry()
+    registry.add(typed())
+    with pytest.raises(Invalid, match="registered already"):
+        registry.add(typed())
+    with pytest.raises(UnknownActionType, match="publish_post"):
+        registry["publish_posts"]
+    with pytest.raises(UnknownActionType):
+        registry[["publish_post"]]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"concurrency": 0}, {"timeout": timedelta(0)}, {"name": ""}, {"name": "x" * 101}, {"name": "a\x1fb"}]
+)
+def test_limits_that_would_run_nothing_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises((Invalid, InvalidText)):
+        ActionType(**{"name": "a", "handler": anything, **wrong})
+
+
+def test_objects_with_an_async_call_are_awaited() -> None:
+    class Handler:
+        async def __call__(self, ctx: Context, payload: dict[str, object]) -> None: ...
+
+    assert ActionType(name="a", handler=Handler()).is_async
+    assert not ActionType(name="a", handler=lambda ctx, payload: None).is_async
+
+
+def test_a_policy_is_given_at_registration(tmp_path: Any) -> None:
+    app = Postdate(f"sqlite:///{tmp_path}/postdate.db")
+
+    @app.action("publish_post", max_attempts=7, auto_attempts=2, idempotent=True, timeout=1.5, concurrency=3)
+    async def handler(ctx: Context, post: Post) -> None: ...
+
+    made = app.kernel.registry["publish_post"]
+    assert (made.policy.max_attempts, made.policy.auto_attempts, made.policy.idempotent) == (7, 2, True)
+    assert (made.timeout, made.concurrency) == (timedelta(seconds=1.5), 3)
