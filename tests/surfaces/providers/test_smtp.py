@@ -176,7 +176,7 @@ async def test_a_broken_dialogue_is_doubtful_only_once_data_was_begun(
     http: httpx2.AsyncClient, scripted: ScriptedSmtp, script: dict[str, str], expected: type[Exception]
 ) -> None:
     scripted.script = script
-    hurry = {"envelope_seconds": 0.2} if expected is NotSent else {"answer_seconds": 0.2}
+    hurry: dict[str, Any] = {"envelope_seconds": 0.2} if expected is NotSent else {"answer_seconds": 0.2}
     with pytest.raises(expected):
         await smtp(scripted.port, **hurry).send(context(http), HELLO)
     assert ("DATA" in scripted.seen) is (expected is Unconfirmed)
