@@ -16,6 +16,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 from postdate.domain.settle import Settlement, settle
 from postdate.engine.claim import ENGINE
 from postdate.store.outcomes import settle_claimed
+from postdate.store.queue import hold_queued
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -95,6 +96,8 @@ class Settler:
             by_lease[ended.claimed.lease_token][ended.claimed.action.id] = self._settlement(ended, now)
 
         def write(tx: Transaction) -> set[UUID]:
+            if len(by_lease) > 1:
+                hold_queued(tx, [ended.claimed.action.id for ended in batch])
             won: set[UUID] = set()
             for token, settlements in by_lease.items():
                 won |= settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)

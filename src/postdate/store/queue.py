@@ -12,7 +12,7 @@ from postdate.store.actions import request_fields
 from postdate.store.sets import one_of, selected_by
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -127,6 +127,13 @@ def lost_leases(
         .limit(limit)
         .with_for_update(skip_locked=True)
     ).all()
+
+
+def hold_queued(tx: Transaction, action_ids: Collection[UUID]) -> None:
+    """Lock these queue rows in the order in which the deletion of an owner does, so that the two never deadlock."""
+    q = tx.tables.queue
+    held = select(q.c.action_id).where(one_of(tx, q.c.action_id, action_ids)).order_by(q.c.action_id)
+    tx.execute(held.with_for_update()).all()
 
 
 def lease_cleared() -> dict[str, ColumnElement[Any]]:

@@ -7,8 +7,9 @@ synchronously and asynchronously.
 from __future__ import annotations
 
 from postdate.verbs.change import cancel, post_now, reschedule
+from postdate.verbs.intake import NewAction
 from postdate.verbs.read import get, history, list_actions
-from postdate.verbs.schedule import NewAction, schedule, schedule_many
+from postdate.verbs.schedule import schedule, schedule_many
 from postdate.verbs.verdict import confirm, dismiss, retry
 
 __all__ = [

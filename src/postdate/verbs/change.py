@@ -15,7 +15,7 @@ from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_owners
 from postdate.store.reading import find_action
 from postdate.verbs.arguments import DEFAULT_ACTOR, action_uuid, actor_name, note_text
-from postdate.verbs.schedule import SCHEDULED, default_zone, expiry, replacement, why_refused
+from postdate.verbs.intake import SCHEDULED, default_zone, expiry, replacement, why_refused
 
 if TYPE_CHECKING:
     from datetime import datetime

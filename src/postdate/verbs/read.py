@@ -13,7 +13,7 @@ from postdate.store.events import events_of
 from postdate.store.reading import Filter, page_of_actions
 from postdate.verbs.arguments import action_uuid, owner_id
 from postdate.verbs.change import existing
-from postdate.verbs.schedule import SCHEDULED
+from postdate.verbs.intake import SCHEDULED
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -11,17 +11,12 @@ from postdate.domain.settle import Policy
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import Invalid, MoveRefused, RetriesExhausted, SiblingRunning
 from postdate.store.actions import is_unique_violation
-from postdate.store.outcomes import (
-    confirm_unconfirmed,
-    dismiss_unconfirmed,
-    reopen_failed,
-    siblings,
-    withdraw_queued,
-)
+from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_owners
+from postdate.store.verdicts import confirm_unconfirmed, dismiss_unconfirmed, reopen_failed, siblings
 from postdate.verbs.arguments import DEFAULT_ACTOR, action_uuid, actor_name, note_text
 from postdate.verbs.change import existing
-from postdate.verbs.schedule import why_refused
+from postdate.verbs.intake import why_refused
 
 if TYPE_CHECKING:
     from uuid import UUID
