@@ -55,6 +55,11 @@ class TickReport:
     recovered: int
 
 
+def worker_name() -> str:
+    """Return what this process calls itself in its claims: its host and its process id."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
 class Engine:
     """Fires what is due in one process. Any number of processes may run one each."""
 
@@ -63,7 +68,7 @@ class Engine:
     ) -> None:
         self._kernel = kernel
         self._types = {action_type.name: action_type for action_type in types}
-        self._worker = worker or f"{socket.gethostname()}:{os.getpid()}"
+        self._worker = worker or worker_name()
         self._alarm = Alarm(kernel.clock)
         self._settler = Settler(kernel, self._types, written=self._alarm.ring)
         self._dispatcher = Dispatcher(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import URL, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
@@ -13,8 +13,12 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from postdate.errors import Misconfigured
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlalchemy import Connection, Engine
     from sqlalchemy.ext.asyncio import AsyncEngine
+
+_Engine = TypeVar("_Engine")
 
 READ_ONLY = "postdate_read_only"
 """Execution option: this transaction only reads, so on SQLite it need not take the write lock."""
@@ -48,7 +52,7 @@ class Database:
     def sync_engine(self) -> Engine:
         """For scripts and synchronous frameworks."""
         url = self.url.set(drivername=_SYNC_DRIVERS[self.dialect])
-        engine = create_engine(url, **_options(url))
+        engine = _created(create_engine, url)
         _prepare(engine)
         return engine
 
@@ -56,7 +60,7 @@ class Database:
     def async_engine(self) -> AsyncEngine:
         """For the engine and asynchronous frameworks; PostgreSQL by the driver the URL names, psycopg by default."""
         url = self.url.set(drivername=_ASYNC_DRIVERS[self.url.drivername])
-        engine = create_async_engine(url, **_options(url))
+        engine = _created(create_async_engine, url)
         _prepare(engine.sync_engine)
         return engine
 
@@ -75,7 +79,7 @@ class Database:
 def _checked(text: str) -> URL:
     try:
         url = make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # the latter from a port that is no number
         message = "the database URL cannot be read: give sqlite:///file.db or postgresql://host/name"
         raise Misconfigured(message) from None  # the URL may hold a password
     if url.drivername == "postgres":
@@ -89,6 +93,15 @@ def _checked(text: str) -> URL:
         message = "an in-memory SQLite forgets what it promised: give a file, as in sqlite:///postdate.db"
         raise Misconfigured(message)
     return url
+
+
+def _created(create: Callable[..., _Engine], url: URL) -> _Engine:
+    options = _options(url)
+    try:
+        return create(url, **options)
+    except ModuleNotFoundError as error:
+        extra = "asyncpg" if error.name == "asyncpg" else "postgres"
+        raise Misconfigured(f"{error.name} is not installed: install postdate[{extra}]") from None
 
 
 def _options(url: URL) -> dict[str, Any]:
