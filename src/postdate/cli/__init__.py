@@ -1,0 +1,86 @@
+"""How is postdate used from a shell?"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from postdate.cli import moves, reading
+from postdate.cli.command import APP, APP_HELP, PANEL, DatabaseUrlOption
+from postdate.cli.db import db
+from postdate.cli.failure import ExitCode, Guarded
+from postdate.cli.installation import Installation
+from postdate.cli.logs import LogLevel, configure_logs
+from postdate.cli.schedule import schedule
+from postdate.cli.serve import serve
+
+__all__ = ["ExitCode", "cli", "main"]
+
+EXIT_CODES = """
+Exit codes: 0 done; 1 refused, as things stand; 2 wrong usage or an invalid value; 3 not found; 4 misconfigured (schema,
+settings, database); 5 partly done: some of several were refused; 6 db status: not this version's schema.
+"""
+
+cli = typer.Typer(
+    name="postdate",
+    cls=Guarded,
+    epilog=EXIT_CODES.replace("\n", " "),
+    no_args_is_help=True,
+    rich_markup_mode="markdown",  # its paragraphs are filled
+    pretty_exceptions_enable=False,  # they show local variables, and with them secrets
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    cli(prog_name="postdate")
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - Typer calls it so
+    if wanted:
+        typer.echo(f"postdate {version('postdate')}")
+        raise typer.Exit
+
+
+@cli.callback()
+def _root(
+    ctx: typer.Context,
+    *,
+    app: Annotated[
+        str | None,
+        typer.Option(
+            APP,
+            metavar="MODULE:APP",
+            help=APP_HELP,
+            envvar="POSTDATE_APP",
+            show_envvar=False,
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    database_url: DatabaseUrlOption = None,
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Scheduled actions that fire exactly once."""
+    configure_logs(LogLevel.WARNING)
+    ctx.obj = Installation(app=app, database_url=database_url)
+
+
+for _name, _command in {
+    "serve": serve,
+    "schedule": schedule,
+    "list": reading.list_,
+    "show": reading.show,
+    "cancel": moves.cancel,
+    "reschedule": moves.reschedule,
+    "post-now": moves.post_now,
+    "retry": moves.retry,
+    "confirm": moves.confirm,
+    "dismiss": moves.dismiss,
+}.items():
+    cli.command(_name)(_command)
+cli.add_typer(db)

@@ -1,0 +1,149 @@
+"""For which application does a command work, and on which database?"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from postdate.app import Postdate
+from postdate.cli.failure import brief
+from postdate.errors import Invalid, Misconfigured, PostdateError
+from postdate.providers.builtin import builtin_action_types
+from postdate.settings import Settings
+from postdate.store.database import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+    from sqlalchemy import URL
+
+_PREFIX = "POSTDATE_"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """What `--app` and `--database-url` say; None where they say nothing."""
+
+    app: str | None = None
+    database_url: str | None = None
+
+    @contextmanager
+    def opened(self, *, may_be_missing: bool = False) -> Iterator[Postdate]:
+        """Give the application, and close its connections afterwards.
+
+        Raises `Misconfigured` where it cannot be loaded, or where a SQLite file does not exist: looking for
+        one must not make one.
+        """
+        app = self._loaded()
+        if not may_be_missing:
+            _require_file(app.kernel.database.url)
+        try:
+            yield app
+        finally:
+            app.kernel.database.close_sync()
+
+    def _loaded(self) -> Postdate:
+        if self.app:
+            app = imported(self.app)
+        else:
+            settings = read_settings()
+            app = Postdate(settings=settings)
+            app.include(*builtin_action_types(settings))
+        if self.database_url is not None:
+            _move(app, self.database_url)
+        return app
+
+
+def read_settings() -> Settings:
+    """Return the POSTDATE_* settings. Raises `Misconfigured` naming the variable and the rule, never its value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise Misconfigured(_first(error)) from None
+
+
+def imported(reference: str) -> Postdate:
+    """Return the `Postdate` that `module:app` names, looking in the current folder too.
+
+    Raises `Invalid` where it is not of that form, `Misconfigured` where there is no such thing.
+    """
+    name, _, attribute = reference.partition(":")
+    if not name or not attribute:
+        raise Invalid(field="app", rule="must be module:app, as in shop.main:app", value=reference)
+    module = _module(name)
+    try:
+        found = getattr(module, attribute)
+    except AttributeError:
+        raise Misconfigured(f"{name} has no {attribute!r}{_instead(module)}") from None
+    if not isinstance(found, Postdate):
+        raise Misconfigured(f"{reference} is a {type(found).__name__}, not a Postdate{_instead(module)}")
+    return found
+
+
+def file_of(url: URL) -> Path | None:
+    """Return the file of a SQLite database; None for PostgreSQL, and for SQLite's own kind of URI."""
+    if url.get_backend_name() != "sqlite" or str(url.database).startswith("file:"):
+        return None
+    return Path(str(url.database))
+
+
+def _require_file(url: URL) -> None:
+    file = file_of(url)
+    if file is not None and not file.exists():
+        raise Misconfigured(f"there is no database {file}: run `postdate db upgrade`, or give --database-url")
+
+
+def _move(app: Postdate, database_url: str) -> None:
+    """Let the application work on another database than the one it names. It has not connected yet."""
+    app.kernel.database = Database(database_url)
+    app.settings = app.settings.model_copy(update={"database_url": database_url})
+    app.kernel.settings = app.settings
+
+
+def _module(name: str) -> ModuleType:
+    here = os.getcwd()  # noqa: PTH109 - sys.path holds text
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or name
+        if name == missing or name.startswith(f"{missing}."):
+            raise Misconfigured(f"there is no module {missing!r} (looked in {here} too)") from None
+        raise Misconfigured(f"importing {name} failed: {brief(error)}") from error
+    except ValidationError as error:
+        raise Misconfigured(f"importing {name} failed: {_first(error)}") from error
+    except PostdateError as error:
+        raise Misconfigured(f"importing {name} failed: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise Misconfigured(f"importing {name} failed: {brief(error)}{_place(error)}") from error
+
+
+def _instead(module: ModuleType) -> str:
+    names = sorted(name for name, value in vars(module).items() if isinstance(value, Postdate))
+    return f": did you mean {module.__name__}:{names[0]}?" if names else ""
+
+
+def _place(error: BaseException) -> str:
+    """Say in which line of which file it was raised."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return "" if traceback is None else f" ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})"
+
+
+def _first(error: ValidationError) -> str:
+    """Return what a model's error says first, without the value, which may be a secret."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    field = ".".join(map(str, first["loc"]))
+    if error.title == Settings.__name__ and not field.startswith(_PREFIX):
+        field = _PREFIX + field.upper()
+    return f"{field}: {first['msg']}"

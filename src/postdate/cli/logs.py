@@ -1,0 +1,60 @@
+"""How does the program log: to people or to machines?"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+import structlog
+from structlog.stdlib import ProcessorFormatter
+
+if TYPE_CHECKING:
+    from structlog.typing import Processor
+
+_TALKATIVE = ("alembic", "httpcore2", "httpx2")
+"""They tell every request, with its address, at level info."""
+
+
+class LogLevel(StrEnum):
+    """From which level on lines are logged."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def configure_logs(level: LogLevel) -> None:
+    """Log to stderr: coloured lines on a terminal, JSON lines elsewhere; what uses `logging` comes out the same way."""
+    number = logging.getLevelNamesMapping()[level.upper()]
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[ProcessorFormatter.remove_processors_meta, *_rendering(people=sys.stderr.isatty())],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(number)
+    for name in _TALKATIVE:
+        logging.getLogger(name).setLevel(max(number, logging.WARNING))
+    structlog.configure(
+        processors=[*shared, ProcessorFormatter.wrap_for_formatter],
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )
+
+
+def _rendering(*, people: bool) -> list[Processor]:
+    """Tracebacks are plain text: the richer kinds show local variables, and with them secrets."""
+    if people:
+        return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]

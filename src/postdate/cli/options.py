@@ -1,0 +1,45 @@
+"""Which options do several commands share?"""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated
+
+import typer
+
+from postdate.domain.walltime import Fold, Gap
+
+ActionId = Annotated[str, typer.Argument(metavar="ID", help="The action.", show_default=False)]
+ActionIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The actions.", show_default=False)]
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON: one object a line.")]
+ActorOption = Annotated[
+    str | None, typer.Option("--actor", metavar="TEXT", help="Who asks, for the history; cli:<login name> by default.")
+]
+NoteOption = Annotated[str | None, typer.Option("--note", metavar="TEXT", help="Why, for the history.")]
+DisplayZone = Annotated[
+    str | None, typer.Option("--tz", metavar="ZONE", help="Show times in this IANA zone rather than in UTC.")
+]
+
+AT_HELP = "When: an instant (2027-03-14T09:00Z, ...+01:00), or a wall time (2027-03-14 09:00) in a zone."
+TZ_HELP = "The IANA zone of a wall time, as in Europe/Lisbon; else that of the workspace or the user."
+GAP_HELP = "Where clocks skip the wall time; forward by default."
+FOLD_HELP = "Where clocks show the wall time twice; first by default."
+EXPIRES_HELP = "The instant after which it is too late to fire."
+
+AtOption = Annotated[str | None, typer.Option("--at", metavar="WHEN", help=AT_HELP)]
+NewAtOption = Annotated[str, typer.Option("--at", metavar="WHEN", help=AT_HELP)]
+TzOption = Annotated[str | None, typer.Option("--tz", metavar="ZONE", help=TZ_HELP)]
+GapOption = Annotated[Gap | None, typer.Option("--gap", help=GAP_HELP)]
+FoldOption = Annotated[Fold | None, typer.Option("--fold", help=FOLD_HELP)]
+ExpiresOption = Annotated[str | None, typer.Option("--expires-at", metavar="INSTANT", help=EXPIRES_HELP)]
+
+
+def actor_or_login(actor: str | None) -> str:
+    """Return who asks: as given, else `cli:` and the name of the login, else `cli`."""
+    if actor is not None:
+        return actor
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):  # a container's user need not have a name
+        return "cli"

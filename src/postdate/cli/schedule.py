@@ -1,0 +1,184 @@
+"""How are actions scheduled from a shell: one, or a file of them?"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+from postdate.cli.bulk import Tally, schedule_rows
+from postdate.cli.command import command
+from postdate.cli.csv_rows import csv_rows
+from postdate.cli.failure import ExitCode, tell
+from postdate.cli.installation import Installation
+from postdate.cli.jsonl_rows import json_object, jsonl_rows
+from postdate.cli.lines import lines
+from postdate.cli.options import (
+    ActorOption,
+    AtOption,
+    ExpiresOption,
+    FoldOption,
+    GapOption,
+    JsonFlag,
+    TzOption,
+    actor_or_login,
+)
+from postdate.cli.printing import action_json, print_json, print_line
+from postdate.cli.progress import progress_bar
+from postdate.cli.rows import Defaults, new_action
+from postdate.errors import Invalid, PostdateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from postdate.app import Postdate
+    from postdate.cli.lines import Row
+
+FILE_PANEL = "Many at once"
+
+
+@command
+def schedule(
+    installation: Installation,
+    action_type: Annotated[
+        str | None, typer.Argument(metavar="TYPE", help="The action type, as in send_email.", show_default=False)
+    ] = None,
+    *,
+    payload: Annotated[str | None, typer.Option(metavar="JSON", help="The payload, a JSON object.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One text of the payload; repeatable.")
+    ] = None,
+    at: AtOption = None,
+    tz: TzOption = None,
+    gap: GapOption = None,
+    fold: FoldOption = None,
+    target: Annotated[str | None, typer.Option(metavar="TEXT", help="Where to: a platform, a channel.")] = None,
+    thing: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What is published: goes out once to each target.")
+    ] = None,
+    workspace: Annotated[str | None, typer.Option(metavar="UUID", help="The owning workspace.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="UUID", help="The owning user.")] = None,
+    occurrence: Annotated[str | None, typer.Option(metavar="TEXT", help="Which repetition of the thing.")] = None,
+    expires_at: ExpiresOption = None,
+    overlap_key: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="At most one active action of this type has it.")
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Asking again with it answers the same action.")
+    ] = None,
+    csv: Annotated[
+        str | None, typer.Option("--csv", metavar="FILE", help="Each row of a CSV file.", rich_help_panel=FILE_PANEL)
+    ] = None,
+    jsonl: Annotated[
+        str | None,
+        typer.Option("--jsonl", metavar="FILE", help="Each line of JSON objects.", rich_help_panel=FILE_PANEL),
+    ] = None,
+    actor: ActorOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Schedule one action, or with --csv or --jsonl one for each row of a file (- for stdin).
+
+    For a file, the other options stand in for what a row leaves out. A row that is refused is reported with its line
+    number and stops nothing else; the exit code is then 5.
+    """
+    options = {
+        "type": action_type,
+        "at": at,
+        "tz": tz,
+        "gap": gap,
+        "fold": fold,
+        "target": target,
+        "thing": thing,
+        "workspace": workspace,
+        "user": user,
+        "occurrence": occurrence,
+        "expires_at": expires_at,
+        "overlap_key": overlap_key,
+        "idempotency_key": idempotency_key,
+    }
+    reserved: dict[str, str] = {name: value for name, value in options.items() if value is not None}
+    defaults = Defaults(reserved=reserved, payload=_payload(payload, set_ or []))
+    who = actor_or_login(actor)
+    if csv is None and jsonl is None:
+        with installation.opened() as app:
+            _schedule_one(app, defaults, actor=who, as_json=as_json)
+        return
+    if idempotency_key is not None:
+        raise Invalid(field="idempotency_key", rule="must be a column where rows are many")
+    with _rows(csv=csv, jsonl=jsonl) as (file, rows), installation.opened() as app:
+        tally = _schedule_all(app, file, rows, defaults, actor=who, as_json=as_json)
+    print(tally, file=sys.stderr if as_json else sys.stdout)
+    if tally.refused:
+        raise typer.Exit(ExitCode.PARTLY_DONE)
+
+
+def _schedule_one(app: Postdate, defaults: Defaults, *, actor: str, as_json: bool) -> None:
+    (result,) = app.sync.schedule_many([new_action({}, defaults)], actor=actor)
+    if isinstance(result, PostdateError):
+        raise result
+    if as_json:
+        print_json(action_json(result))
+    else:
+        print_line(result)
+
+
+def _schedule_all(
+    app: Postdate, file: BinaryIO, rows: Iterator[Row], defaults: Defaults, *, actor: str, as_json: bool
+) -> Tally:
+    tally = Tally()
+    try:
+        with progress_bar(file, wanted=not as_json) as moved:
+            for results in schedule_rows(app, rows, defaults, actor=actor):
+                for line, result in results:
+                    tally.line = line
+                    if isinstance(result, PostdateError):
+                        tally.refused += 1
+                        tell(f"line {line}: {result}")
+                        continue
+                    tally.scheduled += 1
+                    if as_json:
+                        print_json({"line": line} | action_json(result))
+                moved(tally)
+    except BaseException:
+        if tally.line:
+            tell(f"stopped after the row of line {tally.line}: {tally}")
+        raise
+    return tally
+
+
+def _payload(payload: str | None, pairs: Sequence[str]) -> dict[str, object]:
+    merged = {} if payload is None else json_object(payload, field="payload")
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise Invalid(field="set", rule="must be KEY=VALUE", value=pair)
+        merged[key] = value
+    return merged
+
+
+@contextmanager
+def _rows(*, csv: str | None, jsonl: str | None) -> Iterator[tuple[BinaryIO, Iterator[Row]]]:
+    if csv is not None and jsonl is not None:
+        raise Invalid(field="jsonl", rule="must not be given beside --csv")
+    if csv is not None:
+        with _opened(csv, option="csv") as file:
+            yield file, csv_rows(lines(file))
+    else:
+        with _opened(str(jsonl), option="jsonl") as file:
+            yield file, jsonl_rows(lines(file))
+
+
+@contextmanager
+def _opened(name: str, *, option: str) -> Iterator[BinaryIO]:
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        file = Path(name).open("rb")  # noqa: SIM115 - closed below; errors of the block are not errors of opening
+    except OSError as error:
+        raise Invalid(field=option, rule=f"cannot be read: {error.strerror}", value=name) from None
+    with file:
+        yield file
