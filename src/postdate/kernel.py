@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
-from sqlalchemy.orm import Session
 
-from postdate.errors import Misconfigured
 from postdate.ids import TimeOrderedIds
 from postdate.store.database import READ_ONLY
+from postdate.store.guest import Lendable, lent_connection
 from postdate.store.migrate import require_current
 from postdate.store.time import database_time
 from postdate.store.transaction import Transaction
@@ -22,6 +20,8 @@ from postdate.store.transaction import Transaction
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
+
+    from sqlalchemy import Connection
 
     from postdate.clock import Clock
     from postdate.registry import Registry
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 ZoneOf = Callable[[UUID | None, UUID], str | None]
 """`zone_of(workspace, user)` answers an IANA zone, or None to look in our own tables."""
 
-Connectable = Connection | Session | AsyncConnection | AsyncSession
+Connectable = Lendable | AsyncConnection | AsyncSession
 """What a caller may hand over so that a verb works in their transaction; the async ones to the async verbs."""
 
 
@@ -79,15 +79,12 @@ class Kernel:
             case Unbegun():
                 with self._own(connection.connection, read_only=read_only) as tx:
                     yield tx
-            case Connection():
-                with self._guest(connection, read_only=read_only) as tx:
-                    yield tx
-            case Session():
-                with self._guest(connection.connection(), read_only=read_only) as tx:
-                    yield tx
             case _:
-                message = f"connection= takes a SQLAlchemy Connection or Session here, not {type(connection).__name__}"
-                raise Misconfigured(message)
+                with (
+                    lent_connection(connection, self.database) as lent,
+                    self._guest(lent, read_only=read_only) as tx,
+                ):
+                    yield tx
 
     async def work(self, function: Callable[[Transaction], Result], *, read_only: bool = False) -> Result:
         """Run a store function in a transaction of our own, from the event loop."""
@@ -118,9 +115,6 @@ class Kernel:
 
     @contextmanager
     def _guest(self, connection: Connection, *, read_only: bool) -> Iterator[Transaction]:
-        if getattr(connection.connection.dbapi_connection, "autocommit", False) is True:
-            message = "connection= must be in a transaction, not in autocommit: there is nothing to commit or roll back"
-            raise Misconfigured(message)
         tx = self._checked(connection)
         if read_only:
             yield tx

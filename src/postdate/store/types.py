@@ -104,6 +104,6 @@ class Json(TypeDecorator[Any]):
         """Write the text that `postdate.domain.payload` measured; JSONB writes its own."""
         return json.dumps(value, ensure_ascii=False) if dialect.name == "sqlite" else value
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        """Return the value."""
-        return json.loads(value) if isinstance(value, str) and dialect.name == "sqlite" else value
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ARG002 - SQLAlchemy's signature
+        """Return the value, which is an object: never a JSON string."""
+        return json.loads(value) if isinstance(value, str) else value  # Django's psycopg hands jsonb over as text
