@@ -1,0 +1,34 @@
+"""Does docs/states.md say what the table of moves says?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from postdate.domain.states import MOVES, Reason, Status
+from tests.surfaces.docs.pages import SOURCES
+from tests.surfaces.docs.states_page import MEANS, PAGE, SAID_BY, UNUSED, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+AGAIN = "run: .venv/bin/python tests/surfaces/docs/states_page.py"
+
+
+def code_outside_of_states() -> Iterable[str]:
+    return (file.read_text("utf-8") for file in SOURCES.rglob("*.py") if file.name != "states.py")
+
+
+def test_the_page_is_what_the_table_of_moves_makes_of_it() -> None:
+    assert PAGE.read_text("utf-8") == written(), AGAIN
+
+
+def test_every_status_and_every_move_is_explained() -> None:
+    assert set(MEANS) == set(Status)
+    assert set(SAID_BY) == {(move.source, move.cause) for move in MOVES}
+
+
+def test_what_the_page_calls_unused_is_what_no_code_gives() -> None:
+    source = "".join(code_outside_of_states())
+    assert {reason for reason in Reason if f"Reason.{reason.name}" not in source} == UNUSED
+    assert "Cause.WITHDRAW" not in source
+    assert "started_at=now" in (SOURCES / "store" / "queue.py").read_text("utf-8")
