@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from postdate.clock import Clock
     from postdate.domain.retry import Backoff
+    from postdate.registry import Settled
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -145,11 +146,13 @@ class Postdate:
         backoff: Backoff | None = None,
         timeout: float | timedelta = ActionType.timeout,
         concurrency: int = ActionType.concurrency,
+        settled: Settled | None = None,
     ) -> Callable[[H], H]:
         """Register the decorated `handler(ctx, payload)`, sync or async, for actions of type `name`.
 
         The payload is validated by the annotation of the second parameter, or by `payload`. `timeout` is in
-        seconds. Raises `Invalid` for a name that is taken, or limits that would run nothing.
+        seconds; `settled(connection, actions)` is told what became of the actions, in the transaction that settles
+        them. Raises `Invalid` for a name that is taken, or limits that would run nothing.
         """
 
         def register(handler: H) -> H:
@@ -166,6 +169,7 @@ class Postdate:
                     ),
                     timeout=timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout),
                     concurrency=concurrency,
+                    settled=settled,
                 )
             )
             return handler

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -22,11 +22,18 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import httpx2
+    from sqlalchemy import Connection
 
     from postdate.domain.action import Action
 
 Handler = Callable[..., Any]
 """`handler(ctx, payload)`, sync or async. It returns `Published`, the provider's id or None, or raises an outcome."""
+
+Settled = Callable[["Connection", "Sequence[Action]"], None]
+"""`settled(connection, actions)`: a function over a synchronous SQLAlchemy connection that never ends its transaction.
+
+It is called for every outcome and verdict, a crashed worker's included, with the actions as they then stand.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +77,8 @@ class ActionType:
     timeout: timedelta = timedelta(seconds=60)
     concurrency: int = 20
     """How many runs this process has at once."""
+    settled: Settled | None = None
+    """Told what became of its actions, in the transaction that settles them."""
     configured: Callable[[], None] | None = None
     """Called when the engine starts; raises `NotConfigured` where a setting is missing."""
 

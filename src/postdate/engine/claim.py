@@ -6,22 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from postdate.domain.settle import Settlement, duplicate, expired
+from postdate.domain.settle import duplicate, expired
+from postdate.engine.settle import Ending, ending_of, settle_set
 from postdate.store.actions import guarded_keys
-from postdate.store.outcomes import settle_claimed
 from postdate.store.queue import claim_due
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
-    from uuid import UUID
 
     from postdate.domain.action import Claimed
     from postdate.registry import ActionType
     from postdate.store.transaction import Transaction
-
-ENGINE = "engine"
-"""The actor of what the engine decides by itself."""
 
 BATCH = 500
 """The most that is claimed of one type at once."""
@@ -65,24 +61,24 @@ def claim_round(
             worker=worker,
         )
         barred = _barred(tx, claimed, now=now)
-        if barred:
-            settle_claimed(tx, lease_token=token, settlements=barred, now=now, actor=ENGINE)
-        runnable += [one for one in claimed if one.action.id not in barred]
-        settled += len(barred)
+        settle_set(tx, types, barred, now=now)
+        ended = {ending.action_id for ending in barred}
+        runnable += [one for one in claimed if one.action.id not in ended]
+        settled += len(ended)
     return ClaimRound(runnable=runnable, settled=settled)
 
 
-def _barred(tx: Transaction, claimed: Sequence[Claimed], *, now: datetime) -> dict[UUID, Settlement]:
-    """Return the settlement of what must not run.
+def _barred(tx: Transaction, claimed: Sequence[Claimed], *, now: datetime) -> list[Ending]:
+    """Return the ending of what must not run.
 
     The guard is looked at once more: a caller's transaction above READ COMMITTED can pass its trigger (P66, P91).
     """
-    actions = [one.action for one in claimed]
-    guarded = guarded_keys(tx, [action.key for action in actions if action.key is not None])
-    barred: dict[UUID, Settlement] = {}
-    for action in actions:
+    guarded = guarded_keys(tx, [one.action.key for one in claimed if one.action.key is not None])
+    barred = []
+    for one in claimed:
+        action = one.action
         if action.expires_at is not None and action.expires_at < now:
-            barred[action.id] = expired(attempt_count=action.attempt_count)
+            barred.append(ending_of(one, expired(attempt_count=action.attempt_count)))
         elif action.key in guarded:
-            barred[action.id] = duplicate(attempt_count=action.attempt_count)
+            barred.append(ending_of(one, duplicate(attempt_count=action.attempt_count)))
     return barred

@@ -19,7 +19,7 @@ from postdate.engine.alarm import Alarm
 from postdate.engine.claim import ClaimRound, claim_round
 from postdate.engine.dispatch import Dispatcher
 from postdate.engine.recover import Recovery
-from postdate.engine.settling import Settler
+from postdate.engine.settler import Settler
 from postdate.engine.watch import watch
 from postdate.store.idempotency import purge_expired
 from postdate.store.queue import next_due
@@ -88,7 +88,7 @@ class Engine:
                 await self._go_round(stop)
             finally:
                 self._kernel.wake = None
-                watching.cancel()
+                await _end(watching)
                 await self._dispatcher.drain(self._kernel.settings.stop_grace.total_seconds())
 
     async def run_once(self, now: datetime) -> TickReport:
@@ -120,9 +120,7 @@ class Engine:
             yield
         finally:
             await self._write_the_rest()
-            settling.cancel()
-            with suppress(asyncio.CancelledError):
-                await settling
+            await _end(settling)
 
     async def _write_the_rest(self) -> None:
         try:
@@ -177,3 +175,9 @@ class Engine:
         due = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
         if due is not None:
             self._alarm.set(due)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections import defaultdict
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from postdate.domain.outcome import Unconfirmed
 from postdate.domain.settle import Policy, Settlement, never_started, settle
-from postdate.engine.claim import ENGINE
-from postdate.store.outcomes import settle_claimed
+from postdate.engine.settle import Ending, settle_set
 from postdate.store.queue import lost_leases
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
-    from uuid import UUID
 
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
@@ -54,11 +51,16 @@ class Recovery:
 
     def _recover(self, tx: Transaction, now: datetime) -> int:
         lost = lost_leases(tx, list(self._types), now=now, others_before=now - FOREIGN_GRACE, limit=_BATCH)
-        by_lease: defaultdict[UUID, dict[UUID, Settlement]] = defaultdict(dict)
-        for row in lost:
-            by_lease[row.lease_token][row.action_id] = self._settlement(row, now)
-        for token, settlements in by_lease.items():
-            settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)
+        endings = [
+            Ending(
+                action_id=row.action_id,
+                action_type=row.action_type,
+                lease_token=row.lease_token,
+                settlement=self._settlement(row, now),
+            )
+            for row in lost
+        ]
+        settle_set(tx, self._types, endings, now=now)
         return len(lost)
 
     def _settlement(self, row: Any, now: datetime) -> Settlement:

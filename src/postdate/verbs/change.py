@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from postdate.domain.moment import moment
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import ActionNotFound, MoveRefused
+from postdate.hooks import tell_settled
 from postdate.store.actions import insert_actions
 from postdate.store.events import append_events, event_row
 from postdate.store.idempotency import release_keys_of
@@ -42,18 +43,15 @@ def cancel(
     """
     action_id, actor, note = action_uuid(action), actor_name(actor), note_text(note)
     with kernel.transaction(connection) as tx:
+        now = kernel.now(tx)
         withdrawn = withdraw_queued(
-            tx,
-            [action_id],
-            cause=Cause.CANCEL,
-            reason=Reason.USER,
-            now=kernel.now(tx),
-            actor=actor,
-            note=note,
+            tx, [action_id], cause=Cause.CANCEL, reason=Reason.USER, now=now, actor=actor, note=note
         )
         if withdrawn and free_idempotency_key:
             release_keys_of(tx, action_id)
-        return existing(tx, action_id)
+        found = existing(tx, action_id)
+        tell_settled(tx, kernel.registry, dict.fromkeys(withdrawn, found.action_type), now=now)
+        return found
 
 
 def reschedule(
@@ -100,7 +98,7 @@ def reschedule(
             intent=when.intent,
             expires_at=expiry(expires_at or old.expires_at, publish_at=when.publish_at),
         )
-        return _replace(tx, old, new, verb="reschedule", actor=actor, note=note)
+        return _replace(kernel, tx, old, new, verb="reschedule", actor=actor, note=note)
 
 
 def post_now(
@@ -125,7 +123,7 @@ def post_now(
             again = replace(new, expires_at=None, occurrence=now.isoformat())
             return _insert(tx, again, actor=actor, note=note)
         expiry(old.expires_at, publish_at=now)
-        return _replace(tx, old, new, verb="post now", actor=actor, note=note)
+        return _replace(kernel, tx, old, new, verb="post now", actor=actor, note=note)
 
 
 def existing(tx: Transaction, action_id: UUID) -> Action:
@@ -136,7 +134,9 @@ def existing(tx: Transaction, action_id: UUID) -> Action:
     return action
 
 
-def _replace(tx: Transaction, old: Action, new: Request, *, verb: str, actor: str, note: str | None) -> Action:
+def _replace(
+    kernel: Kernel, tx: Transaction, old: Action, new: Request, *, verb: str, actor: str, note: str | None
+) -> Action:
     hold_owners(tx, workspaces=[old.workspace_id], users=[old.user_id])
     withdrawn = withdraw_queued(
         tx, [old.id], cause=Cause.REPLACE, reason=Reason.RESCHEDULED, now=new.created_at, actor=actor, note=note
@@ -144,6 +144,7 @@ def _replace(tx: Transaction, old: Action, new: Request, *, verb: str, actor: st
     if not withdrawn:
         found = existing(tx, old.id)
         raise MoveRefused(old.id, verb=verb, status=found.status, reason=found.reason)
+    tell_settled(tx, kernel.registry, {old.id: old.action_type}, now=new.created_at)
     return _insert(tx, new, actor=actor, note=note)
 
 

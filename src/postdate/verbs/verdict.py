@@ -10,6 +10,7 @@ from postdate.domain import text
 from postdate.domain.settle import Policy
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import Invalid, MoveRefused, RetriesExhausted, SiblingRunning
+from postdate.hooks import tell_settled
 from postdate.store.actions import is_unique_violation
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_owners
@@ -19,6 +20,7 @@ from postdate.verbs.change import existing
 from postdate.verbs.intake import why_refused
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from uuid import UUID
 
     from postdate.domain.action import Action
@@ -83,8 +85,8 @@ def confirm(
         now = kernel.now(tx)
         if not confirm_unconfirmed(tx, doubtful.id, provider_id=provider_id, now=now, actor=actor, note=note):
             raise _not_unconfirmed(tx, doubtful.id, "confirm")
-        if doubtful.key is not None:
-            _end_siblings(kernel, tx, doubtful, actor=actor)
+        ended = {doubtful.id, *_end_siblings(tx, doubtful, now=now, actor=actor)}
+        tell_settled(tx, kernel.registry, dict.fromkeys(ended, doubtful.action_type), now=now)
         return existing(tx, doubtful.id)
 
 
@@ -103,8 +105,10 @@ def dismiss(
     actor, note = actor_name(actor), note_text(note)
     with kernel.transaction(connection) as tx:
         doubtful = _held(tx, action)
-        if not dismiss_unconfirmed(tx, doubtful.id, now=kernel.now(tx), actor=actor, note=note):
+        now = kernel.now(tx)
+        if not dismiss_unconfirmed(tx, doubtful.id, now=now, actor=actor, note=note):
             raise _not_unconfirmed(tx, doubtful.id, "dismiss")
+        tell_settled(tx, kernel.registry, {doubtful.id: doubtful.action_type}, now=now)
         return existing(tx, doubtful.id)
 
 
@@ -115,13 +119,16 @@ def _held(tx: Transaction, action: UUID | str) -> Action:
     return found
 
 
-def _end_siblings(kernel: Kernel, tx: Transaction, confirmed: Action, *, actor: str) -> None:
+def _end_siblings(tx: Transaction, confirmed: Action, *, now: datetime, actor: str) -> frozenset[UUID]:
+    """Cancel queued actions for what has gone out. Raises `SiblingRunning` where one of them runs already."""
+    if confirmed.key is None:
+        return frozenset()
     waiting = []
-    for sibling in siblings(tx, confirmed.key or ""):
+    for sibling in siblings(tx, confirmed.key):
         if sibling.lease_token is not None:
             raise SiblingRunning(confirmed.id, sibling=sibling.action_id)
         waiting.append(sibling.action_id)
-    withdraw_queued(tx, waiting, cause=Cause.DUPLICATE, reason=Reason.DUPLICATE, now=kernel.now(tx), actor=actor)
+    return withdraw_queued(tx, waiting, cause=Cause.DUPLICATE, reason=Reason.DUPLICATE, now=now, actor=actor)
 
 
 def _not_unconfirmed(tx: Transaction, action_id: UUID, verb: str) -> MoveRefused:

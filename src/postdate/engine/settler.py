@@ -7,26 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 import structlog
 from sqlalchemy.exc import DataError, IntegrityError
 
 from postdate.domain.settle import Settlement, settle
-from postdate.engine.claim import ENGINE
-from postdate.store.outcomes import settle_claimed
-from postdate.store.queue import hold_queued
+from postdate.engine.settle import ending_of, settle_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
-    from uuid import UUID
 
     from postdate.engine.dispatch import Ended
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
-    from postdate.store.transaction import Transaction
 
 _log = structlog.get_logger("postdate")
 
@@ -91,22 +86,11 @@ class Settler:
 
     async def _settle(self, batch: Sequence[Ended]) -> None:
         now = self._kernel.clock.now()
-        by_lease: defaultdict[UUID, dict[UUID, Settlement]] = defaultdict(dict)
-        for ended in batch:
-            by_lease[ended.claimed.lease_token][ended.claimed.action.id] = self._settlement(ended, now)
-
-        def write(tx: Transaction) -> set[UUID]:
-            if len(by_lease) > 1:
-                hold_queued(tx, [ended.claimed.action.id for ended in batch])
-            won: set[UUID] = set()
-            for token, settlements in by_lease.items():
-                won |= settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)
-            return won
-
-        won = await self._kernel.work(write)
-        for ended in batch:
-            if ended.claimed.action.id not in won:
-                _log.warning("lost the lease before settling; nothing changed", action=str(ended.claimed.action.id))
+        endings = [ending_of(ended.claimed, self._settlement(ended, now)) for ended in batch]
+        won = await self._kernel.work(lambda tx: settle_set(tx, self._types, endings, now=now))
+        for ending in endings:
+            if ending.action_id not in won:
+                _log.warning("lost the lease before settling; nothing changed", action=str(ending.action_id))
 
     def _settlement(self, ended: Ended, now: datetime) -> Settlement:
         action = ended.claimed.action

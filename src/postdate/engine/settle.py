@@ -1,0 +1,59 @@
+"""How is a set of claims that have ended settled in one transaction?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from postdate.domain.settle import Finished, Settlement
+from postdate.hooks import tell_settled
+from postdate.store.outcomes import settle_claimed
+from postdate.store.queue import hold_queued
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from postdate.domain.action import Claimed
+    from postdate.registry import ActionType
+    from postdate.store.transaction import Transaction
+
+ENGINE = "engine"
+"""The actor of what the engine decides by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """A claim, and what becomes of its action."""
+
+    action_id: UUID
+    action_type: str
+    lease_token: UUID
+    settlement: Settlement
+
+
+def ending_of(claimed: Claimed, settlement: Settlement) -> Ending:
+    """Return the ending of a claim."""
+    action = claimed.action
+    return Ending(
+        action_id=action.id, action_type=action.action_type, lease_token=claimed.lease_token, settlement=settlement
+    )
+
+
+def settle_set(
+    tx: Transaction, types: Mapping[str, ActionType], endings: Sequence[Ending], *, now: datetime
+) -> frozenset[UUID]:
+    """Settle these claims, tell the hooks of their types, and return the actions that still held their lease."""
+    by_lease: defaultdict[UUID, dict[UUID, Settlement]] = defaultdict(dict)
+    for ending in endings:
+        by_lease[ending.lease_token][ending.action_id] = ending.settlement
+    if len(by_lease) > 1:
+        hold_queued(tx, [ending.action_id for ending in endings])
+    won: set[UUID] = set()
+    for token, settlements in by_lease.items():
+        won |= settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)
+    finished = [ending for ending in endings if isinstance(ending.settlement, Finished)]
+    tell_settled(tx, types, {end.action_id: end.action_type for end in finished if end.action_id in won}, now=now)
+    return frozenset(won)
