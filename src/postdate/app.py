@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -147,12 +147,14 @@ class Postdate:
         timeout: float | timedelta = ActionType.timeout,
         concurrency: int = ActionType.concurrency,
         settled: Settled | None = None,
+        lookup: Handler | None = None,
     ) -> Callable[[H], H]:
         """Register the decorated `handler(ctx, payload)`, sync or async, for actions of type `name`.
 
         The payload is validated by the annotation of the second parameter, or by `payload`. `timeout` is in
         seconds; `settled(connection, actions)` is told what became of the actions, in the transaction that settles
-        them. Raises `Invalid` for a name that is taken, or limits that would run nothing.
+        them; `await lookup(ctx, payload)` asks the provider what became of a doubtful run (see `ActionType.lookup`).
+        Raises `Invalid` for a name that is taken, or limits that would run nothing.
         """
 
         def register(handler: H) -> H:
@@ -170,6 +172,7 @@ class Postdate:
                     timeout=timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout),
                     concurrency=concurrency,
                     settled=settled,
+                    lookup=lookup,
                 )
             )
             return handler
@@ -202,7 +205,10 @@ class Postdate:
     async def _engine(self, types: Sequence[str] | None) -> AsyncIterator[Engine]:
         registry = self.kernel.registry
         chosen = list(registry) if types is None else [registry[name] for name in types]
-        async with http_client() as http:
+        async with http_client() as http, AsyncExitStack() as stack:
+            for action_type in chosen:
+                if action_type.close is not None:
+                    stack.push_async_callback(action_type.close)
             yield Engine(self.kernel, chosen, http)
 
     async def close(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -81,6 +81,14 @@ class ActionType:
     """Told what became of its actions, in the transaction that settles them."""
     configured: Callable[[], None] | None = None
     """Called when the engine starts; raises `NotConfigured` where a setting is missing."""
+    lookup: Handler | None = None
+    """`await lookup(ctx, payload)`: asks the provider what became of a doubtful run, and sends nothing.
+
+    It returns `Published` where the provider has it, `NotSent` where it surely has not, and raises `Unconfirmed` where
+    that cannot be told.
+    """
+    close: Callable[[], Awaitable[None]] | None = None
+    """Awaited when the engine has stopped, in its loop: lets go of connections that are kept for the next run."""
 
     def __post_init__(self) -> None:
         """Refuse limits that would never run anything."""
@@ -89,11 +97,13 @@ class ActionType:
             raise Invalid(field="concurrency", rule="must be at least 1", value=self.concurrency)
         if self.timeout <= timedelta(0):
             raise Invalid(field="timeout", rule="must be longer than nothing", value=self.timeout)
+        if self.lookup is not None and not _is_async(self.lookup):
+            raise Invalid(field="lookup", rule="must be defined with `async def`", value=self.lookup)
 
     @property
     def is_async(self) -> bool:
         """Whether the handler is awaited rather than run in a thread."""
-        return inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(type(self.handler).__call__)
+        return _is_async(self.handler)
 
     def dump(self, payload: object) -> dict[str, object]:
         """Return `payload` (a model or a mapping) as the JSON object to store.
@@ -118,6 +128,10 @@ class ActionType:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(("payload", *map(str, first["loc"])))
             raise InvalidPayload(field=where, rule=first["msg"]) from None
+
+
+def _is_async(handler: Handler) -> bool:
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
 
 
 class Registry:
