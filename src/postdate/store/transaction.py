@@ -55,6 +55,8 @@ def begin_on_sqlite(connection: Connection) -> None:
     """
     if connection.dialect.name != "sqlite":
         return
+    if not connection.in_transaction():
+        connection.begin()  # as the first statement would have, so that an engine which begins for real does so first
     driver = connection.connection.driver_connection
     if driver is not None and not driver.in_transaction:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
