@@ -31,5 +31,5 @@ It goes on: what you schedule now arrives here too. In another terminal:
   postdate post-now ID
   postdate cancel ID
 
-Its log is {ready.folder / "serve.log"}. Ctrl-C ends the demo and removes everything.
+The log of postdate serve is {ready.log}. Ctrl-C ends the demo and removes everything.
 """

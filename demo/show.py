@@ -38,7 +38,7 @@ async def show(options: Options, screen: Screen) -> Verdict:
     async with stage(postgres=options.postgres) as ready:
         one_command = await _migrate(ready, screen)
         screen.command(SERVE)
-        async with ready.program.running(*SERVE, ready=SERVING, log=ready.folder / "serve.log"):
+        async with ready.program.running(*SERVE, ready=SERVING, log=ready.log):
             screen.say(f"Ready after {monotonic() - began:.1f} s.")
             # By the time the first one is due, the command that schedules it has ended.
             start = host_time() + timedelta(seconds=2 * one_command + NOTICED_WITHIN)
@@ -54,6 +54,8 @@ async def show(options: Options, screen: Screen) -> Verdict:
             ledger.note(ready.deliveries.get_nowait())
         verdict = ledger.verdict(late_after=options.late_after)
         screen.verdict(verdict)
+        if not verdict.passed:
+            screen.say(f"\nThe log of postdate serve:\n{ready.log.read_text(errors='replace')}")
         return verdict
 
 

@@ -32,6 +32,11 @@ class Stage:
     deliveries: asyncio.Queue[Delivery]
     program: Program
 
+    @property
+    def log(self) -> Path:
+        """Where `postdate serve` writes its log."""
+        return self.folder / "serve.log"
+
 
 @asynccontextmanager
 async def stage(*, postgres: bool) -> AsyncIterator[Stage]:
