@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from postdate import Context, Postdate, Reason, Status
-from postdate.engine.recover import FOREIGN_GRACE, Recovery
+from postdate import Context, NotSent, Postdate, Published, Reason, Status, Unconfirmed
+from postdate.engine.recover import FOREIGN_GRACE
 from postdate.store.queue import claim_due
 from tests.stories.conftest import NOON, until
 
@@ -64,17 +64,12 @@ async def test_a_crash_loop_counts_its_attempts_and_ends(app: Postdate, clock: M
     action = await app.schedule("act", {"thing_id": "t"}, at=NOON)
     for _ in range(3):
         await die_after_claiming(app, "act")
-        clock.advance(timedelta(minutes=1))
-        assert await recover(app) == 1
+        clock.advance(timedelta(hours=2))  # past the lease; the back-off keeps this tick from running it again
+        assert (await app.tick()).recovered == 1
         clock.advance(timedelta(hours=2))
     found = await app.get(action.id)
     assert (found.status, found.reason, found.attempt_count) == (Status.FAILED, Reason.EXHAUSTED, 3)
     assert (await app.retry(action.id)).attempt_count == 3
-
-
-async def recover(app: Postdate) -> int:
-    types = {action_type.name: action_type for action_type in app.kernel.registry}
-    return (await Recovery(app.kernel, types).run_once(app.kernel.clock.now())).recovered
 
 
 async def test_a_type_that_is_unknown_here_is_left_to_those_who_know_it(
@@ -155,3 +150,64 @@ async def test_two_ticks_at_once_run_an_action_once(app: Postdate, database_url:
     assert sum(report.due_count for report in reports) == len(calls) == 40
     for each in others:
         await each.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "reason", "provider_id"),
+    [
+        (Published(provider_id="p-9"), Status.PUBLISHED, None, "p-9"),
+        (NotSent("never arrived"), Status.QUEUED, None, None),
+        (Unconfirmed("they cannot tell"), Status.FAILED, Reason.UNCONFIRMED, None),
+        (LookupError("their search is down"), Status.FAILED, Reason.UNCONFIRMED, None),
+        ("yes", Status.FAILED, Reason.UNCONFIRMED, None),
+    ],
+)
+@pytest.mark.parametrize("crashed", [True, False])
+async def test_the_provider_is_asked_about_a_doubtful_run(
+    app: Postdate,
+    clock: ManualClock,
+    answer: object,
+    status: Status,
+    reason: Reason | None,
+    provider_id: str | None,
+    crashed: bool,
+) -> None:
+    """SC01: whether the worker is gone or the connection was, only a clear answer ends the doubt; nothing is sent."""
+    sent: list[int] = []
+
+    async def lookup(ctx: Context, payload: dict[str, object]) -> object:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @app.action("act", lookup=lookup)
+    async def act(ctx: Context, payload: dict[str, object]) -> None:
+        sent.append(1)
+        raise ConnectionError("cut")
+
+    action = await app.schedule("act", {"thing_id": "t"}, at=NOON)
+    if crashed:
+        await die_after_claiming(app, "act")
+        clock.advance(timedelta(minutes=1))
+    await app.tick()
+    found = await app.get(action.id)
+    assert (found.status, found.reason, found.provider_id) == (status, reason, provider_id)
+    assert (found.attempt_count, len(sent)) == (1, 0 if crashed else 1)
+
+
+async def test_no_more_runs_are_asked_about_at_once_than_the_type_allows(app: Postdate, clock: ManualClock) -> None:
+    asked: list[int] = []
+
+    async def lookup(ctx: Context, payload: dict[str, object]) -> Published:
+        asked.append(1)
+        return Published()
+
+    @app.action("act", lookup=lookup, concurrency=2)
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    for _ in range(3):
+        await app.schedule("act", {}, at=NOON)
+    await die_after_claiming(app, "act")
+    clock.advance(timedelta(minutes=1))
+    assert [(await app.tick()).recovered for _ in range(3)] == [2, 1, 0]
+    assert len(asked) == 3

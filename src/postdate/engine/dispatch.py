@@ -16,13 +16,16 @@ from postdate.errors import InvalidPayload
 from postdate.registry import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     import httpx2
 
     from postdate.clock import Clock
     from postdate.domain.action import Claimed
     from postdate.registry import ActionType
+
+LOOKUP_SECONDS = 20
+"""How long a provider is asked about a doubtful run: less than the margin of the lease."""
 
 _SAID = (Published, NotSent, Rejected, Unconfirmed, Skipped, Deferred)
 
@@ -64,10 +67,11 @@ class Dispatcher:
 
     def start(self, claimed: Claimed, action_type: ActionType) -> None:
         """Start a run."""
-        self._running[action_type.name] = self._running.get(action_type.name, 0) + 1
-        task = asyncio.create_task(self._run(claimed, action_type), name=f"dispatch-{action_type.name}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._in_a_task(self._run(claimed, action_type, self._take_slot(action_type)), f"dispatch-{action_type.name}")
+
+    def ask(self, claimed: Claimed, action_type: ActionType) -> None:
+        """Ask the provider what became of a run whose worker is gone: nothing is sent."""
+        self._in_a_task(self._ask(claimed, action_type, self._take_slot(action_type)), f"lookup-{action_type.name}")
 
     async def drain(self, grace: float | None = None) -> None:
         """Wait for what is running; after `grace` seconds cut it off, which leaves it unconfirmed."""
@@ -78,8 +82,16 @@ class Dispatcher:
             if late:
                 await asyncio.wait(late)
 
-    async def _run(self, claimed: Claimed, action_type: ActionType) -> None:
-        slot = _Slot(self._running, action_type.name, freed_late=self._freed_late)
+    def _take_slot(self, action_type: ActionType) -> _Slot:
+        self._running[action_type.name] = self._running.get(action_type.name, 0) + 1
+        return _Slot(self._running, action_type.name, freed_late=self._freed_late)
+
+    def _in_a_task(self, run: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(run, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, claimed: Claimed, action_type: ActionType, slot: _Slot) -> None:
         try:
             payload = action_type.load(claimed.action.payload)
         except InvalidPayload as error:
@@ -87,8 +99,22 @@ class Dispatcher:
             slot.free()
         else:
             call = _awaited if action_type.is_async else _threaded
-            run = call(action_type, self._context(claimed, action_type), payload, slot)
-            outcome = await _in_time(run, action_type)
+            ctx = self._context(claimed, action_type)
+            outcome = await _in_time(call(action_type, ctx, payload, slot), action_type)
+            if isinstance(outcome, Unconfirmed) and not (slot.taken or _being_cancelled()):
+                outcome = await _looked_up(action_type, ctx, payload, doubt=outcome)
+        self._ended(Ended(claimed=claimed, outcome=outcome))
+
+    async def _ask(self, claimed: Claimed, action_type: ActionType, slot: _Slot) -> None:
+        doubt = Unconfirmed(claimed.action.last_error or "the worker is gone")
+        try:
+            payload = action_type.load(claimed.action.payload)
+            ctx = self._context(claimed, action_type)
+            outcome = await _looked_up(action_type, ctx, payload, doubt=doubt)
+        except InvalidPayload:
+            outcome = doubt
+        finally:
+            slot.free()
         self._ended(Ended(claimed=claimed, outcome=outcome))
 
     def _context(self, claimed: Claimed, action_type: ActionType) -> Context:
@@ -98,16 +124,18 @@ class Dispatcher:
         return Context(action=action, now=now, deadline=now + action_type.timeout, http=self._http, log=log)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Slot:
     """One of the runs that a type may have at once."""
 
     running: dict[str, int]
     name: str
     freed_late: Callable[[], None]
+    taken: bool = True
 
     def free(self) -> None:
         """Let another run take the place."""
+        self.taken = False
         self.running[self.name] -= 1
 
     def free_late(self) -> None:
@@ -126,6 +154,26 @@ async def _in_time(run: Any, action_type: ActionType) -> Outcome:
         return Unconfirmed(f"no answer within {action_type.timeout.total_seconds():g} s")
     except asyncio.CancelledError as error:
         return Unconfirmed(f"cut off: {error}")
+
+
+async def _looked_up(action_type: ActionType, ctx: Context, payload: Any, *, doubt: Unconfirmed) -> Outcome:
+    """Ask the provider about a doubtful run. Only a clear answer ends the doubt."""
+    if action_type.lookup is None:
+        return doubt
+    try:
+        async with asyncio.timeout(LOOKUP_SECONDS):
+            answer: object = await action_type.lookup(ctx, payload)
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever it raises, it has told nothing
+        answer = error
+    if isinstance(answer, Published | NotSent):
+        return answer
+    ctx.log.warning("the provider could not be asked, or cannot tell", error=str(answer))
+    return doubt
+
+
+def _being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 async def _awaited(action_type: ActionType, ctx: Context, payload: Any, slot: _Slot) -> Outcome:

@@ -74,7 +74,7 @@ class Engine:
         self._dispatcher = Dispatcher(
             clock=kernel.clock, http=http, ended=self._settler.add, freed_late=self._alarm.ring
         )
-        self._recovery = Recovery(kernel, self._types)
+        self._recovery = Recovery(kernel, self._types, self._dispatcher, worker=self._worker)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Fire what is due until `stop` is set, then let what is running end within the grace time.

@@ -6,16 +6,20 @@ import random
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from postdate.domain.outcome import Unconfirmed
 from postdate.domain.settle import Policy, Settlement, never_started, settle
+from postdate.engine.dispatch import LOOKUP_SECONDS
 from postdate.engine.settle import Ending, settle_set
-from postdate.store.queue import lost_leases
+from postdate.store.queue import lost_leases, take_over
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from postdate.domain.action import Claimed
+    from postdate.engine.dispatch import Dispatcher
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
     from postdate.store.transaction import Transaction
@@ -28,40 +32,64 @@ FOREIGN_GRACE = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryReport:
-    """How many lost leases were settled."""
+    """How many lost leases were settled, or taken over to ask the provider."""
 
     recovered: int
 
 
 class Recovery:
-    """Settles expired leases: unconfirmed, unless the run provably never started or its type is idempotent."""
+    """Ends expired leases.
 
-    def __init__(self, kernel: Kernel, types: Mapping[str, ActionType]) -> None:
+    A run that provably never started is queued again. Where the type offers `lookup`, the provider is asked.
+    Otherwise the run is unconfirmed, and its type's policy decides.
+    """
+
+    def __init__(self, kernel: Kernel, types: Mapping[str, ActionType], dispatcher: Dispatcher, *, worker: str) -> None:
         self._kernel = kernel
         self._types = types
+        self._dispatcher = dispatcher
+        self._worker = worker
 
     async def run_once(self, now: datetime) -> RecoveryReport:
-        """Settle every lease that had run out by `now`."""
+        """End every lease that had run out by `now`."""
         recovered = 0
         while True:
-            batch = await self._kernel.work(lambda tx: self._recover(tx, now))
-            recovered += batch
-            if batch < _BATCH:
+            settled, taken = await self._kernel.work(lambda tx: self._recover(tx, now))
+            for claimed in taken:
+                self._dispatcher.ask(claimed, self._types[claimed.action.action_type])
+            recovered += settled + len(taken)
+            if settled + len(taken) < _BATCH:
                 return RecoveryReport(recovered=recovered)
 
-    def _recover(self, tx: Transaction, now: datetime) -> int:
+    def _recover(self, tx: Transaction, now: datetime) -> tuple[int, list[Claimed]]:
         lost = lost_leases(tx, list(self._types), now=now, others_before=now - FOREIGN_GRACE, limit=_BATCH)
-        endings = [
-            Ending(
-                action_id=row.action_id,
-                action_type=row.action_type,
-                lease_token=row.lease_token,
-                settlement=self._settlement(row, now),
-            )
-            for row in lost
-        ]
+        doubtful = [row for row in lost if self._can_be_asked_about(row)]
+        endings = [self._ending(row, now) for row in lost if row not in doubtful]
         settle_set(tx, self._types, endings, now=now)
-        return len(lost)
+        return len(endings), self._taken_over(tx, doubtful, now)
+
+    def _can_be_asked_about(self, row: Any) -> bool:
+        known = self._types.get(row.action_type)
+        return row.started_at is not None and known is not None and known.lookup is not None
+
+    def _taken_over(self, tx: Transaction, doubtful: Sequence[Any], now: datetime) -> list[Claimed]:
+        """Take over as many as there are slots to ask in; the rest waits for the next tick."""
+        free = {name: self._dispatcher.free_slots(action_type) for name, action_type in self._types.items()}
+        chosen = []
+        for row in doubtful:
+            if free[row.action_type] > 0:
+                free[row.action_type] -= 1
+                chosen.append(row.action_id)
+        lease_until = now + timedelta(seconds=LOOKUP_SECONDS) + self._kernel.settings.lease_margin
+        return take_over(tx, chosen, now=now, lease_token=uuid4(), lease_until=lease_until, worker=self._worker)
+
+    def _ending(self, row: Any, now: datetime) -> Ending:
+        return Ending(
+            action_id=row.action_id,
+            action_type=row.action_type,
+            lease_token=row.lease_token,
+            settlement=self._settlement(row, now),
+        )
 
     def _settlement(self, row: Any, now: datetime) -> Settlement:
         if row.started_at is None:

@@ -129,6 +129,26 @@ def lost_leases(
     ).all()
 
 
+def take_over(
+    tx: Transaction,
+    action_ids: Collection[UUID],
+    *,
+    now: datetime,
+    lease_token: UUID,
+    lease_until: datetime,
+    worker: str,
+) -> list[Claimed]:
+    """Take the lost leases of these actions over, without counting an attempt, to find out what became of them."""
+    q = tx.tables.queue
+    taken = (
+        update(q)
+        .where(one_of(tx, q.c.action_id, action_ids), q.c.lease_token.is_not(None), q.c.lease_until <= now)
+        .values(lease_token=lease_token, lease_until=lease_until, claimed_by=worker)
+        .returning(q.c.action_id, q.c.due_at, q.c.attempt_count, q.c.last_error)
+    )
+    return _with_requests(tx, tx.execute(taken).all(), now=now, lease_token=lease_token, lease_until=lease_until)
+
+
 def hold_queued(tx: Transaction, action_ids: Collection[UUID]) -> None:
     """Lock these queue rows in the order in which the deletion of an owner does, so that the two never deadlock."""
     q = tx.tables.queue
