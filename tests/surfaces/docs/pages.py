@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,9 +33,9 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A link: what is shown and where it leads."""
+    """A link: the code that it shows, and where it leads."""
 
-    shown: str
+    code: tuple[str, ...]
     target: str
 
 
@@ -59,8 +59,9 @@ def links(page: Path) -> Iterator[Link]:
         children = token.children or []
         for place, child in enumerate(children):
             if child.type == "link_open":
-                shown = "".join(inner.content for inner in children[place + 1 :][: _length(children[place + 1 :])])
-                yield Link(shown=shown, target=str(child.attrGet("href")))
+                inside = takewhile(lambda inner: inner.type != "link_close", children[place:])
+                code = tuple(inner.content for inner in inside if inner.type == "code_inline")
+                yield Link(code=code, target=str(child.attrGet("href")))
 
 
 def anchors(page: Path) -> set[str]:
@@ -87,10 +88,6 @@ def table_rows(page: Path, heading: str) -> list[list[str]]:
         if token.type == "thead_close":
             rows.clear()
     raise AssertionError(f"{name_of(page)} has no table below {heading!r}")
-
-
-def _length(children: list[Token]) -> int:
-    return next(place for place, child in enumerate(children) if child.type == "link_close")
 
 
 def _tokens(page: Path) -> list[Token]:

@@ -1,0 +1,71 @@
+"""Which names may other code import from `postdate`? Taking one away breaks somebody; adding one is a promise."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import postdate
+
+PROMISED = """
+    Action
+    ActionNotFound
+    ActionType
+    AlreadyPublished
+    AlreadyScheduled
+    Backoff
+    Context
+    Deferred
+    Event
+    IdempotencyConflict
+    Intent
+    Invalid
+    InvalidInstant
+    InvalidPayload
+    InvalidText
+    InvalidWallTime
+    InvalidZone
+    Misconfigured
+    MoveRefused
+    NewAction
+    NotConfigured
+    NotFound
+    NotSent
+    OverlapTaken
+    OwnerNotFound
+    Postdate
+    PostdateError
+    Published
+    Reason
+    Refused
+    Rejected
+    RetriesExhausted
+    SchemaMismatch
+    Settings
+    SiblingRunning
+    Skipped
+    Status
+    SyncVerbs
+    TickReport
+    Unconfirmed
+    UnknownActionType
+    builtin_action_types
+    resolve
+"""
+
+
+def test_the_public_names_are_those_that_were_promised() -> None:
+    assert postdate.__all__ == PROMISED.split()
+
+
+def test_nothing_else_lies_open_beside_them() -> None:
+    beside = {
+        name for name, value in vars(postdate).items() if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    assert beside - {"annotations"} == set(postdate.__all__)
+
+
+@pytest.mark.parametrize("name", postdate.__all__)
+def test_every_public_name_says_what_it_is(name: str) -> None:
+    assert inspect.getdoc(getattr(postdate, name))
