@@ -55,6 +55,7 @@ async def stage(*, postgres: bool) -> AsyncIterator[Stage]:
                 "POSTDATE_SMTP_FROM": "Demo Shop <shop@example.com>",
                 "POSTDATE_WEBHOOK_SECRET": secret,
                 "POSTDATE_WEBHOOK_ALLOW_HTTP": "1",
+                "POSTDATE_EGRESS_ALLOW": webhook_url.removeprefix("http://"),  # else only public addresses
             }
         )
         yield Stage(
