@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import exists, func, insert, or_, select
+from sqlalchemy import Integer, exists, func, insert, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from postdate.domain.action import Intent, Request
 from postdate.domain.text import cleaned
@@ -61,16 +61,20 @@ class Admission:
 def insert_actions(tx: Transaction, requests: Sequence[Request]) -> Admission:
     """Insert what the unique keys and the publish guard admit; the rest drops out row by row (P26, P55, P64).
 
-    Where two requests of one call share a key, the first is admitted. Owners must be held (`hold_owners`).
+    Where two requests of one call share a key and an overlap key, the first is admitted. Owners must be held
+    (`hold_owners`).
     """
     if not requests:
         return Admission(admitted=frozenset())
+    # One order for all, so that two calls that share keys wait for each other rather than deadlock. Overlap keys come
+    # first: a thing hardly ever has two of them, while many things may share one.
+    ordered = sorted(requests, key=lambda request: (request.overlap_key or "", request.key or ""))
     try:
         with tx.savepoint():
-            return Admission(admitted=_insert_set(tx, requests))
-    except IntegrityError:
+            return Admission(admitted=_insert_set(tx, ordered))
+    except (IntegrityError, DataError):
         # a sibling was settled between the look at the guard and the trigger's own look: take one at a time
-        return _insert_one_by_one(tx, requests)
+        return _insert_one_by_one(tx, ordered)
 
 
 def _insert_one_by_one(tx: Transaction, requests: Sequence[Request]) -> Admission:
@@ -80,19 +84,15 @@ def _insert_one_by_one(tx: Transaction, requests: Sequence[Request]) -> Admissio
         try:
             with tx.savepoint():
                 admitted |= _insert_set(tx, [request])
-        except DBAPIError as error:
+        except (IntegrityError, DataError) as error:
             if not is_unique_violation(error):
                 invalid[request.id] = Invalid(field="request", rule=f"is refused by the database: {_reason(error)}")
     return Admission(admitted=frozenset(admitted), invalid=invalid)
 
 
 def _insert_set(tx: Transaction, requests: Sequence[Request]) -> frozenset[UUID]:
-    """Write `queue` first, then `actions` for those that got in.
-
-    In the order of their keys, so that two calls that share keys wait for each other rather than deadlock.
-    """
-    ordered = sorted(requests, key=lambda request: (request.key or "", request.overlap_key or ""))
-    admitted = frozenset(tx.execute(_enqueue(tx, [_queue_row(request) for request in ordered])).scalars())
+    """Write `queue` first, in the order of the requests, then `actions` for those that got in."""
+    admitted = frozenset(tx.execute(_enqueue(tx, requests)).scalars())
     winners = [_action_row(request) for request in requests if request.id in admitted]
     if winners:
         source = rowset(tx, "asked", _types(tx.tables.actions, _ASKED), winners)
@@ -101,11 +101,13 @@ def _insert_set(tx: Transaction, requests: Sequence[Request]) -> frozenset[UUID]
     return admitted
 
 
-def _enqueue(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> Any:
+def _enqueue(tx: Transaction, requests: Sequence[Request]) -> Any:
     q = tx.tables.queue
-    source = rowset(tx, "asked", _types(q, _QUEUED), rows)
+    rows = [{**_queue_row(request), "place": place} for place, request in enumerate(requests)]
+    source = rowset(tx, "asked", {**_types(q, _QUEUED), "place": Integer()}, rows)
     free = ~exists().where(guards(tx.tables.outcomes, source.c.key))
-    chosen = select(*(source.c[name] for name in _QUEUED)).where(free)
+    # ordered once more, because a plan may look the guard up by a join that turns the rows about
+    chosen = select(*(source.c[name] for name in _QUEUED)).where(free).order_by(source.c.place)
     into = sqlite.insert(q) if tx.is_sqlite else postgresql.insert(q)
     return into.from_select(_QUEUED, chosen).on_conflict_do_nothing().returning(q.c.action_id)
 
