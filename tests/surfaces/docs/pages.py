@@ -53,6 +53,12 @@ def blocks(page: Path) -> list[Block]:
     ]
 
 
+def spans(page: Path) -> list[str]:
+    """Return the page's code within the lines."""
+    children = (child for token in _tokens(page) for child in token.children or [])
+    return [child.content for child in children if child.type == "code_inline"]
+
+
 def links(page: Path) -> Iterator[Link]:
     """Yield the page's links, not those inside code."""
     for token in _tokens(page):
