@@ -14,7 +14,7 @@ BODY = b'{"test": 2432232314}'
 HEADERS = {
     "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
     "webhook-timestamp": "1614265330",
-    "webhook-signature": "v1,g0hM9SsE+OTPJTt/tmKtSyEDEoqhwXxOTzvqRPhGnzs=",
+    "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
 }
 NOW = datetime.fromtimestamp(1614265330, UTC)
 FIVE_MINUTES = timedelta(minutes=5)
