@@ -115,7 +115,12 @@ class Postdate:
         self.settings = settings
         self.kernel = Kernel(
             database=Database(settings.database_url),
-            names=Names(schema=settings.schema_name, prefix=settings.table_prefix),
+            names=Names(
+                schema=settings.schema_name,
+                prefix=settings.table_prefix,
+                profiles=settings.profiles_table,
+                workspaces=settings.workspaces_table,
+            ),
             settings=settings,
             registry=Registry(),
             clock=clock or SystemClock(),
@@ -205,7 +210,7 @@ class Postdate:
     async def _engine(self, types: Sequence[str] | None) -> AsyncIterator[Engine]:
         registry = self.kernel.registry
         chosen = list(registry) if types is None else [registry[name] for name in types]
-        async with http_client() as http, AsyncExitStack() as stack:
+        async with http_client(self.settings) as http, AsyncExitStack() as stack:
             for action_type in chosen:
                 if action_type.close is not None:
                     stack.push_async_callback(action_type.close)

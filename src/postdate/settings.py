@@ -18,6 +18,10 @@ class Settings(BaseSettings):
     database_url: str = "sqlite:///postdate.db"
     schema_name: str = Field(default="postdate", validation_alias="POSTDATE_SCHEMA")
     table_prefix: str = ""
+    profiles_table: str | None = None
+    """A table of the host's, as `schema.table`, whose uuid `id` owns actions instead of our `profiles`."""
+    workspaces_table: str | None = None
+    """Likewise instead of our `workspaces`."""
     idempotency_ttl: timedelta = timedelta(days=7)
     """How long an idempotency key is remembered."""
     lease_margin: timedelta = timedelta(seconds=30)
@@ -30,6 +34,8 @@ class Settings(BaseSettings):
     smtp_from: str | None = None
     """The sender of e-mails that name none."""
     webhook_secret: SecretStr | None = None
-    """Signs webhooks: `whsec_` and base64, by Standard Webhooks."""
+    """Signs webhooks by Standard Webhooks: `whsec_` and base64; several in rotation, newest first."""
     webhook_allow_http: bool = False
     """Whether webhooks may go to plain http addresses."""
+    egress_allow: str = ""
+    """Where requests may go beside public addresses: `127.0.0.1:8080, 10.1.0.0/16, hooks.internal`."""

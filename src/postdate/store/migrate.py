@@ -11,9 +11,9 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Column, MetaData, String, Table, inspect, select
 
-from postdate.errors import SchemaMismatch
+from postdate.errors import Misconfigured, SchemaMismatch
 from postdate.store.database import Database
-from postdate.store.names import Names
+from postdate.store.names import Names, host_table
 from postdate.store.schema import REVISION
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def upgrade(url: str, names: Names | None = None) -> None:
             found = revision(connection, names)
             if found is not None and found > REVISION:
                 raise SchemaMismatch(found=found, expected=REVISION, newer=True)
+            _require_host_tables(connection, names)
             command.upgrade(_config(names, connection=connection), "head")
     finally:
         database.close_sync()
@@ -82,6 +83,20 @@ def require_current(connection: Connection, names: Names) -> None:
     found = revision(connection, names)
     if found != REVISION:
         raise SchemaMismatch(found=found, expected=REVISION, newer=found is not None and found > REVISION)
+
+
+def _require_host_tables(connection: Connection, names: Names) -> None:
+    """Raise `Misconfigured` where a table of the host's that is to own actions is not there, or has no uuid as id."""
+    uuid_types = {"TEXT", "UUID", "CHAR(36)", "VARCHAR(36)"} if connection.dialect.name == "sqlite" else {"UUID"}
+    for name in filter(None, (names.profiles, names.workspaces)):
+        schema, table = host_table(name)
+        if schema is not None and connection.dialect.name == "sqlite":
+            raise Misconfigured(f"SQLite has no schemas: name {table}, not {name}, to own actions")
+        if not inspect(connection).has_table(table, schema=schema):
+            raise Misconfigured(f"there is no table {name} to own actions")
+        columns = {column["name"]: str(column["type"]) for column in inspect(connection).get_columns(table, schema)}
+        if columns.get("id") not in uuid_types:
+            raise Misconfigured(f"{name}.id must be a uuid to own actions, not {columns.get('id', 'missing')}")
 
 
 def _config(names: Names, *, output: io.StringIO | None = None, **attributes: object) -> Config:

@@ -50,12 +50,16 @@ def _missing(tx: Transaction, table: Table, what: str, wanted: set[UUID]) -> dic
 
 
 def zone_of_owner(tx: Transaction, *, workspace: UUID | None, user: UUID) -> str | None:
-    """Return the workspace's `settings.account_timezone`, else the profile's `tz`, else None (P5)."""
-    if workspace is not None:
-        workspaces = tx.tables.workspaces
+    """Return the workspace's `settings.account_timezone`, else the profile's `tz`, else None (P5).
+
+    Of tables of the host's own we know no zone: there `zone_of` answers.
+    """
+    workspaces, profiles = tx.tables.workspaces, tx.tables.profiles
+    if workspace is not None and "settings" in workspaces.c:
         settings = tx.execute(select(workspaces.c.settings).where(workspaces.c.id == workspace)).scalar()
         zone = settings.get("account_timezone") if isinstance(settings, dict) else None
         if zone is not None:
             return str(zone)
-    profiles = tx.tables.profiles
+    if "tz" not in profiles.c:
+        return None
     return tx.execute(select(profiles.c.tz).where(profiles.c.id == user)).scalar()

@@ -24,6 +24,7 @@ from sqlalchemy import (
     text,
 )
 
+from postdate.store.names import host_table
 from postdate.store.types import Identifier, Instant, Json
 
 if TYPE_CHECKING:
@@ -61,8 +62,8 @@ def tables(names: Names, dialect: str) -> Tables:
     return Tables(
         names=names,
         metadata=metadata,
-        profiles=_profiles(builder),
-        workspaces=_workspaces(builder),
+        profiles=_profiles(builder) if names.profiles is None else _host_owners(names.profiles),
+        workspaces=_workspaces(builder) if names.workspaces is None else _host_owners(names.workspaces),
         actions=_actions(builder),
         queue=_queue(builder),
         outcomes=_outcomes(builder),
@@ -106,6 +107,12 @@ def _workspaces(b: _Builder) -> Table:
         Column("settings", Json, nullable=False),
         Column("created_at", Instant, nullable=False),
     )
+
+
+def _host_owners(name: str) -> Table:
+    """Return a table of the host's, of which we know the id alone."""
+    schema, table = host_table(name)
+    return Table(table, MetaData(), _id(), schema=schema)
 
 
 def _actions(b: _Builder) -> Table:

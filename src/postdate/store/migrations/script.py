@@ -14,15 +14,20 @@ if TYPE_CHECKING:
     from postdate.store.names import Names
 
 
-def run_script(number: str, *, postgresql: Mapping[str, str], sqlite: Mapping[str, str]) -> None:
-    """Run `sql/<number>_<dialect>.sql`, its names in braces replaced by ours and by the literals given."""
+def script_names() -> Names:
+    """Return what our tables are called in the database that is being migrated."""
     names: Names = context.config.attributes["names"]
+    return names
+
+
+def run_script(script: str, *, postgresql: Mapping[str, str], sqlite: Mapping[str, str]) -> None:
+    """Run `sql/<script>_<dialect>.sql`, its names in braces replaced by ours and by the literals given."""
     dialect = op.get_context().dialect.name
-    literals = {**(sqlite if dialect == "sqlite" else postgresql), **names.tokens(dialect)}
-    script = files(__package__).joinpath(f"sql/{number}_{dialect}.sql").read_text("utf-8")
+    literals = {**(sqlite if dialect == "sqlite" else postgresql), **script_names().tokens(dialect)}
+    sql = files(__package__).joinpath(f"sql/{script}_{dialect}.sql").read_text("utf-8")
     for token, text in literals.items():
-        script = script.replace(token, text)
-    for statement in _statements(script) if dialect == "sqlite" else [script]:
+        sql = sql.replace(token, text)
+    for statement in _statements(sql) if dialect == "sqlite" else [sql]:
         _run(statement)
 
 
@@ -34,10 +39,10 @@ def _run(statement: str) -> None:
         op.get_bind().connection.cursor().execute(statement)
 
 
-def _statements(script: str) -> Iterator[str]:
+def _statements(sql: str) -> Iterator[str]:
     """Split a script, since SQLite's driver runs one statement at a time."""
     pending = ""
-    for line in script.splitlines(keepends=True):
+    for line in sql.splitlines(keepends=True):
         pending += line
         if sqlite3.complete_statement(pending):
             yield pending.strip()

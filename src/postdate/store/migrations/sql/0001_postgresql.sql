@@ -9,24 +9,6 @@ create function {ns}uuid7() returns uuid language sql volatile as $$
     52, 1), 53, 1), 'hex')::uuid
 $$;
 
-create table {ns}profiles (
-  id uuid not null default gen_random_uuid(),
-  tz text,
-  created_at timestamptz not null default now(),
-  constraint {p}profiles_pkey primary key (id)
-);
-
-create table {ns}workspaces (
-  id uuid not null default gen_random_uuid(),
-  name text,
-  settings jsonb not null default '{}',
-  created_at timestamptz not null default now(),
-  constraint {p}workspaces_pkey primary key (id),
-  constraint {p}workspaces_settings_object check (jsonb_typeof(settings) = 'object')
-);
-
-insert into {ns}profiles (id) values ({system});
-
 -- what was asked -------------------------------------------------------------------------------------------
 
 create table {ns}actions (
@@ -220,12 +202,15 @@ begin
   new.updated_at := new.created_at;
   new.status := 'queued';
   new.attempt_count := 0;
-  perform from {ns}profiles where id = new.user_id for key share;
-  if not found then
-    raise exception 'no profile %', new.user_id using errcode = 'foreign_key_violation', constraint = '{p}actions_user';
+  if new.user_id <> {system} then
+    perform from {profiles} where id = new.user_id for key share;
+    if not found then
+      raise exception 'no profile %', new.user_id
+        using errcode = 'foreign_key_violation', constraint = '{p}actions_user';
+    end if;
   end if;
   if new.workspace_id is not null then
-    perform from {ns}workspaces where id = new.workspace_id for key share;
+    perform from {workspaces} where id = new.workspace_id for key share;
     if not found then
       raise exception 'no workspace %', new.workspace_id
         using errcode = 'foreign_key_violation', constraint = '{p}actions_workspace';
@@ -300,7 +285,7 @@ begin
   delete from {ns}actions where workspace_id = old.id;
   return null;
 end $$;
-create trigger {p}workspaces_deleted after delete on {ns}workspaces
+create trigger {p}postdate_workspaces_deleted after delete on {workspaces}
   for each row execute function {ns}workspaces_deleted();
 
 create function {ns}profiles_deleted() returns trigger language plpgsql as $$
@@ -317,5 +302,5 @@ begin
   delete from {ns}actions where user_id = old.id;
   return null;
 end $$;
-create trigger {p}profiles_deleted after delete on {ns}profiles
+create trigger {p}postdate_profiles_deleted after delete on {profiles}
   for each row execute function {ns}profiles_deleted();

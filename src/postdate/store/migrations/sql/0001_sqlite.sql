@@ -2,22 +2,6 @@
 -- ns and p in braces stand for the prefix of our tables; the other names in braces are expressions that
 -- 0001_foundation.py spells out. Instants are integer microseconds since 1970 UTC, uuids dashed text.
 
-create table {ns}profiles (
-  id text not null constraint {p}profiles_pkey primary key,
-  tz text,
-  created_at integer not null default ({now})
-) strict;
-
-create table {ns}workspaces (
-  id text not null constraint {p}workspaces_pkey primary key,
-  name text,
-  settings text not null default '{}',
-  created_at integer not null default ({now}),
-  constraint {p}workspaces_settings_object check (json_type(settings) is 'object')
-) strict;
-
-insert into {ns}profiles (id) values ({system});
-
 -- what was asked -------------------------------------------------------------------------------------------
 
 create table {ns}actions (
@@ -183,9 +167,9 @@ begin
   where coalesce(new.reason, new.last_error, new.next_attempt_at, new.provider_id, new.submitted_at,
                  new.finished_at, new.updated_at) is not null or coalesce(new.attempt_count, 0) <> 0;
   select raise(abort, 'no such profile (actions_user)')
-  where not exists (select 1 from {ns}profiles where id = coalesce(new.user_id, {system}));
+  where new.user_id <> {system} and not exists (select 1 from {profiles} where id = new.user_id);
   select raise(abort, 'no such workspace (actions_workspace)')
-  where new.workspace_id is not null and not exists (select 1 from {ns}workspaces where id = new.workspace_id);
+  where new.workspace_id is not null and not exists (select 1 from {workspaces} where id = new.workspace_id);
   select raise(abort, 'already exists (actions_pkey)') where exists (select 1 from {ns}actions where id = new.id);
   select raise(abort, 'already scheduled (queue_key)')
   where new.payload ->> '$.thing_id' is not null and exists (select 1 from {ns}queue where key =
@@ -242,7 +226,7 @@ end;
 
 -- owners -------------------------------------------------------------------------------------------------------
 
-create trigger {p}workspaces_deleted after delete on {ns}workspaces
+create trigger {p}postdate_workspaces_deleted after delete on {workspaces}
 begin
   delete from {ns}queue where workspace_id = old.id;
   delete from {ns}outcomes where workspace_id = old.id;
@@ -251,7 +235,7 @@ begin
   delete from {ns}actions where workspace_id = old.id;
 end;
 
-create trigger {p}profiles_deleted after delete on {ns}profiles
+create trigger {p}postdate_profiles_deleted after delete on {profiles}
 begin
   select raise(abort, 'the system profile cannot be deleted')
   where old.id = {system};

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from postdate.store.migrations.script import run_script
+from postdate.store.migrations.script import run_script, script_names
 
 revision = "0001"
 down_revision = None
@@ -31,5 +31,8 @@ _SQLITE = {
 
 
 def upgrade() -> None:
-    """Create everything."""
-    run_script("0001", postgresql=_POSTGRESQL, sqlite=_SQLITE)
+    """Create everything that the host does not bring itself."""
+    names = script_names()
+    own = [what for what, theirs in (("profiles", names.profiles), ("workspaces", names.workspaces)) if theirs is None]
+    for script in (*(f"0001_{what}" for what in own), "0001"):
+        run_script(script, postgresql=_POSTGRESQL, sqlite=_SQLITE)
