@@ -53,20 +53,21 @@ class _Receiver:
         self._deliver = deliver
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer the requests of one connection, until the caller hangs up."""
-        with suppress(asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
+        """Answer the requests of one connection, until the caller hangs up, speaks no HTTP, or the demo ends."""
+        unreadable = (asyncio.LimitOverrunError, ValueError)
+        with suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError, *unreadable):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 request_line, _, rest = head.partition(b"\r\n")
-                headers = parse_headers(io.BytesIO(rest))
-                body = await reader.readexactly(int(headers["content-length"] or 0))
-                status = self._answer(request_line.decode("latin-1"), dict(headers), body)
+                _, path, _ = request_line.decode("latin-1").split(" ")
+                headers = {name.lower(): value for name, value in parse_headers(io.BytesIO(rest)).items()}
+                body = await reader.readexactly(int(headers.get("content-length", "0")))
+                status = self._answer(path, headers, body)
                 writer.write(f"HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n".encode())
         writer.close()
 
-    def _answer(self, request_line: str, headers: Mapping[str, str], body: bytes) -> str:
+    def _answer(self, path: str, headers: Mapping[str, str], body: bytes) -> str:
         arrived = host_time()
-        path = request_line.split()[1]
         try:
             action_id = UUID(headers["webhook-id"])
             if not genuine(self._secret, headers, body, now=arrived):
