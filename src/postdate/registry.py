@@ -36,6 +36,10 @@ It is called for every outcome and verdict, a crashed worker's included, with th
 """
 
 
+Admit = Callable[[Any, str | None], None]
+"""`admit(payload, target)`: raises `Invalid` for what the handler could never do."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Context:
     """What a handler knows beside its payload."""
@@ -74,6 +78,8 @@ class ActionType:
     payload: TypeAdapter[Any] | None = None
     """Validates the payload; None lets any JSON object through."""
     policy: Policy = field(default_factory=Policy)
+    admit: Admit | None = None
+    """Asked about each action that is scheduled; settings may change until it runs, so the handler looks again."""
     timeout: timedelta = timedelta(seconds=60)
     concurrency: int = 20
     """How many runs this process has at once."""
@@ -105,18 +111,19 @@ class ActionType:
         """Whether the handler is awaited rather than run in a thread."""
         return _is_async(self.handler)
 
-    def dump(self, payload: object) -> dict[str, object]:
-        """Return `payload` (a model or a mapping) as the JSON object to store.
+    def dump(self, payload: object, *, target: str | None = None) -> dict[str, object]:
+        """Return `payload` (a model or a mapping) as the JSON object to store for an action to that target.
 
-        Raises `InvalidPayload` naming the field and the rule.
+        Raises `InvalidPayload` naming the field and the rule, or what `admit` raises.
         """
         plain = payload.model_dump(mode="json") if isinstance(payload, BaseModel) else payload
         if not isinstance(plain, Mapping):
             raise InvalidPayload(field="payload", rule="must be a JSON object", value=payload)
         stored = checked(dict(plain))
-        if self.payload is None:
-            return stored
-        return checked(self.payload.dump_python(self.load(stored), mode="json"))
+        loaded = self.load(stored)
+        if self.admit is not None:
+            self.admit(loaded, target)
+        return stored if self.payload is None else checked(self.payload.dump_python(loaded, mode="json"))
 
     def load(self, stored: Mapping[str, object]) -> Any:
         """Return the stored payload as the handler wants it. Raises `InvalidPayload`."""
@@ -197,4 +204,4 @@ def _globals_of(handler: Handler) -> dict[str, Any]:
     """Return the names that the handler's module knows; of an object, those of its `__call__`."""
     function = inspect.unwrap(handler.func if isinstance(handler, partial) else handler)
     found = getattr(function, "__globals__", None) or getattr(type(function).__call__, "__globals__", {})
-    return dict(found)
+    return {"Any": Any, "Mapping": Mapping, **found}  # which linters move out of sight of the run time
