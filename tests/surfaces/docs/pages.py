@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,5 +97,6 @@ def table_rows(page: Path, heading: str) -> list[list[str]]:
     raise AssertionError(f"{name_of(page)} has no table below {heading!r}")
 
 
+@cache
 def _tokens(page: Path) -> list[Token]:
     return _MARKDOWN.parse(page.read_text("utf-8"))
