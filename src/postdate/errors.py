@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from uuid import UUID
 
 _SHOWN = 80
@@ -181,6 +181,44 @@ class IdempotencyConflict(Refused):
         self.key = key
         self.existing = existing
         super().__init__(f"idempotency key {_shown(key)} belongs to another request (action {existing})")
+
+
+# --- a webhook that arrived cannot be trusted ------------------------------------------------------------
+
+
+class WebhookRefused(PostdateError):
+    """A request is not proved to be a genuine webhook: answer with status 401 and do nothing."""
+
+
+class WebhookHeaderInvalid(WebhookRefused):
+    """A header that the proof needs is missing or garbled. `header` names it, `rule` says what it broke."""
+
+    def __init__(self, header: str, *, rule: str) -> None:
+        """Keep the header's name and the rule, not its value, which anybody may have sent."""
+        self.header = header
+        self.rule = rule
+        super().__init__(f"{header} {rule}")
+
+
+class WebhookOutOfTime(WebhookRefused):
+    """Sent too long ago, or in the future: somebody may have kept it and sent it again."""
+
+    def __init__(self, timestamp: int, *, now: datetime, tolerance: timedelta) -> None:
+        """Keep when it claims to have been sent (Unix seconds), the time here and the tolerance."""
+        self.timestamp = timestamp
+        self.now = now
+        self.tolerance = tolerance
+        off = timestamp - round(now.timestamp())
+        super().__init__(f"sent {abs(off)} s {'ahead of' if off > 0 else 'before'} now; {tolerance} is allowed")
+
+
+class WebhookSignatureWrong(WebhookRefused):
+    """None of its signatures was made with one of the secrets over this id, time and body."""
+
+    def __init__(self, webhook_id: str) -> None:
+        """Keep the id that it claims."""
+        self.webhook_id = webhook_id
+        super().__init__(f"no signature of {_shown(webhook_id)} fits the secrets and the body")
 
 
 # --- the installation is wrong -------------------------------------------------------------------------
