@@ -95,13 +95,14 @@ class Intake:
         workspace, user = owner_id(new.workspace, field="workspace"), user_id(new.user)
         when = moment(new.at, tz=new.tz, gap=new.gap, fold=new.fold, default_zone=lambda: self._zone(workspace, user))
         text.optional_name(new.idempotency_key, field="idempotency_key")
+        target = text.optional_name(new.target, field="target")
         return Request(
             id=self.kernel.new_id(self.now),
             workspace_id=workspace,
             user_id=user,
             action_type=action_type.name,
-            target_key=text.optional_name(new.target, field="target"),
-            payload=action_type.dump(new.payload),
+            target_key=target,
+            payload=action_type.dump(new.payload, target=target),
             occurrence=new.occurrence and text.name(new.occurrence, field="occurrence"),
             publish_at=when.publish_at,
             intent=when.intent,
