@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pydantic import TypeAdapter
@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from postdate import verbs
 from postdate.clock import SystemClock
 from postdate.domain.settle import Policy
+from postdate.engine.background import Background
 from postdate.engine.loop import Engine, TickReport
 from postdate.errors import Misconfigured
 from postdate.kernel import Kernel, Unbegun, ZoneOf
@@ -127,6 +128,7 @@ class Postdate:
             zone_of=zone_of,
         )
         self.sync = SyncVerbs(self.kernel)
+        self._background: Background | None = None
 
     schedule = _awaited(verbs.schedule)
     schedule_many = _awaited(verbs.schedule_many)
@@ -205,6 +207,29 @@ class Postdate:
         """Do one bounded pass: fire what is due now, wait for it, and report."""
         async with self._engine(types) as engine:
             return await engine.run_once(await self.kernel.read_clock())
+
+    @asynccontextmanager
+    async def lifespan(self, _asgi: object = None, *, types: Sequence[str] | None = None) -> AsyncIterator[None]:
+        """Run the engine beside an ASGI server, as in `FastAPI(lifespan=app.lifespan)`; close the database at the end.
+
+        The server does not start where the engine cannot begin: raises what `run` raises, or the database's error. An
+        engine that fails later is logged at level error and begun again, with `engine_error` set in between; where it
+        is down when the server stops, its error is raised then.
+        """
+        if self._background is not None:
+            raise Misconfigured("the engine of this app runs already in this process")
+        self._background = Background(partial(self._engine, types))
+        try:
+            async with self._background.running():
+                yield
+        finally:
+            self._background = None
+            await self.close()
+
+    @property
+    def engine_error(self) -> Exception | None:
+        """What the engine of `lifespan` or its last pass failed with, until one goes well again: for health checks."""
+        return None if self._background is None else self._background.error
 
     @asynccontextmanager
     async def _engine(self, types: Sequence[str] | None) -> AsyncIterator[Engine]:

@@ -6,38 +6,41 @@ to ignore one that it knows: that makes a doubtful call safe to repeat, so the a
 | what happens | outcome |
 |---|---|
 | no address, no connection, no TLS | `NotSent` |
+| an address that is not public, nor allowed by POSTDATE_EGRESS_ALLOW: no connection is made | `Rejected` |
 | 408, 425, 429, 503: it took nothing; `Retry-After` is honoured, up to a day | `NotSent` |
 | 2xx, whatever becomes of the answer's body | `Published` |
 | 3xx (no redirect is followed) and other 4xx | `Rejected` |
 | other 5xx; the connection is cut or silent once the request has begun | `Unconfirmed` |
+
+A request is as large as a payload may be, at most 256 KiB; of an answer at most 16 KiB are read, for 5 seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
-import hmac
 import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Self
 
 import httpx2
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
-from postdate.errors import NotConfigured
-from postdate.providers.host import host_name
+from postdate.errors import Invalid, InvalidPayload, NotConfigured
+from postdate.providers.egress import NOT_PUBLIC, Egress, known_addresses
+from postdate.providers.signing import secret_keys, sign
+from postdate.providers.web_url import HttpsUrl, WebUrl
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from postdate.registry import Context
     from postdate.settings import Settings
 
-MAX_URL = 2048
 MAX_ANSWER = 16 * 1024
 """How many bytes of an answer are read."""
 MAX_EXCERPT = 200
@@ -46,37 +49,8 @@ ANSWER_SECONDS = 5
 """How long the body of an answer is waited for: the verdict is in its status already."""
 LONGEST_WAIT = timedelta(days=1)
 
-_SECRET_BYTES = range(24, 65)
 _TOOK_NOTHING = frozenset({408, 425, 429, 503})
-_PORTS = range(1, 65536)
 _PLAIN_SECONDS = re.compile(r"[0-9]{1,9}")
-
-
-def _web_url(value: str) -> str:
-    try:
-        url = httpx2.URL(value)
-    except httpx2.InvalidURL:
-        raise ValueError("must be a URL without control characters, with a port from 1 to 65535") from None
-    if url.scheme not in {"http", "https"}:
-        raise ValueError("must begin with https://")
-    if url.userinfo:
-        raise ValueError("must not hold a user or password")
-    if url.port is not None and url.port not in _PORTS:
-        raise ValueError("must have a port from 1 to 65535")
-    host = url.raw_host.decode("ascii")
-    if ":" not in host:
-        host_name(host)
-    return value
-
-
-def _https_url(value: str) -> str:
-    if httpx2.URL(value).scheme != "https":
-        raise ValueError("must begin with https:// (POSTDATE_WEBHOOK_ALLOW_HTTP lets http through)")
-    return value
-
-
-WebUrl = Annotated[str, StringConstraints(max_length=MAX_URL), AfterValidator(_web_url)]
-HttpsUrl = Annotated[WebUrl, AfterValidator(_https_url)]
 
 
 class CallWebhook(BaseModel):
@@ -96,69 +70,73 @@ class CallSecureWebhook(CallWebhook):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Webhook:
-    """The provider of `call_webhook`. Without a secret the calls are not signed."""
+class Answer:
+    """What a receiver said: that it took the webhook."""
 
-    secret: bytes | None = field(default=None, repr=False)
+    headers: httpx2.Headers
+    body: bytes
+    """Its beginning."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Webhook:
+    """The provider of `call_webhook`. Without keys the calls are not signed."""
+
+    keys: tuple[bytes, ...] = field(default=(), repr=False)
+    """One signature is made with each, so that secrets can be rotated."""
+    egress: Egress = field(default_factory=Egress)
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """Build it from POSTDATE_WEBHOOK_SECRET. Raises `NotConfigured` where that cannot be understood."""
-        if settings.webhook_secret is None:
-            return cls()
-        try:
-            return cls(secret=secret_bytes(settings.webhook_secret.get_secret_value()))
-        except ValueError as error:
-            raise NotConfigured("POSTDATE_WEBHOOK_SECRET", needed_by="call_webhook", hint=str(error)) from None
+        return cls(keys=signing_keys(settings, needed_by="call_webhook"), egress=Egress.of(settings))
+
+    def admit(self, payload: CallWebhook, _target: str | None) -> None:
+        """Refuse what names an address that is not public, before it is scheduled.
+
+        Where an ordinary name leads is looked at when the call is made. Raises `InvalidPayload`.
+        """
+        url = httpx2.URL(payload.url)
+        host, port = url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
+        if self.egress.refused(host, port, known_addresses(host)) is not None:
+            raise InvalidPayload(field="payload.url", rule=NOT_PUBLIC, value=payload.url)
 
     async def call(self, ctx: Context, payload: CallWebhook) -> Published:
         """Post the body, signed; the provider's id is the answer's `x-request-id`, where it has one."""
-        body = json.dumps(payload.body, ensure_ascii=False, separators=(",", ":")).encode()
-        headers = self._headers(ctx, body)
-        try:
-            async with ctx.http.stream(
-                "POST", payload.url, content=body, headers=headers, follow_redirects=False
-            ) as answer:
-                excerpt = await _beginning(answer)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
-            raise NotSent(f"not connected: {_said(error)}") from error
-        except httpx2.TransportError as error:
-            raise Unconfirmed(f"no answer: {_said(error)}") from error
-        if not answer.is_success:
-            raise _refusal(answer, excerpt, now=ctx.now)
+        answer = await post_signed(ctx, url=payload.url, body=payload.body, keys=self.keys)
         return Published(provider_id=answer.headers.get("x-request-id"))
 
-    def _headers(self, ctx: Context, body: bytes) -> dict[str, str]:
-        timestamp = int(ctx.now.timestamp())
-        headers = {
-            "content-type": "application/json",
-            "accept-encoding": "identity",  # a short answer cannot grow when it is unpacked
-            "webhook-id": ctx.idempotency_key,
-            "webhook-timestamp": str(timestamp),
-        }
-        if self.secret is not None:
-            headers["webhook-signature"] = signature(
-                self.secret, webhook_id=ctx.idempotency_key, timestamp=timestamp, body=body
-            )
-        return headers
 
+def signing_keys(settings: Settings, *, needed_by: str) -> tuple[bytes, ...]:
+    """Return the keys of POSTDATE_WEBHOOK_SECRET, none where it is not set.
 
-def secret_bytes(secret: str) -> bytes:
-    """Return the key in `whsec_...`. Raises ValueError with the rule, never with the secret."""
-    prefix, _, encoded = secret.partition("_")
+    Raises `NotConfigured` where it cannot be understood.
+    """
+    if settings.webhook_secret is None:
+        return ()
     try:
-        key = base64.b64decode(encoded, validate=True)
-    except ValueError:
-        key = b""
-    if prefix != "whsec" or len(key) not in _SECRET_BYTES:
-        raise ValueError("must be whsec_ and the base64 of 24 to 64 bytes")
-    return key
+        return secret_keys(settings.webhook_secret.get_secret_value())
+    except Invalid as error:
+        raise NotConfigured("POSTDATE_WEBHOOK_SECRET", needed_by=needed_by, hint=error.rule) from None
 
 
-def signature(secret: bytes, *, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Return the `webhook-signature` of a request: HMAC-SHA256 over its id, time (Unix seconds) and body."""
-    digest = hmac.digest(secret, f"{webhook_id}.{timestamp}.".encode() + body, hashlib.sha256)
-    return f"v1,{base64.b64encode(digest).decode()}"
+async def post_signed(ctx: Context, *, url: str, body: JsonValue, keys: Sequence[bytes]) -> Answer:
+    """Post JSON as this action's webhook, signed with each of the keys, and return what the receiver said to it.
+
+    Raises `NotSent`, `Rejected` or `Unconfirmed` by the table above.
+    """
+    content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    headers = _headers(ctx, content, keys)
+    try:
+        async with ctx.http.stream("POST", url, content=content, headers=headers, follow_redirects=False) as answer:
+            beginning = await _beginning(answer)
+    except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
+        raise NotSent(f"not connected: {_said(error)}") from error
+    except httpx2.TransportError as error:
+        raise Unconfirmed(f"no answer: {_said(error)}") from error
+    if not answer.is_success:
+        raise _refusal(answer, beginning, now=ctx.now)
+    return Answer(headers=answer.headers, body=beginning)
 
 
 def retry_after(value: str | None, *, now: datetime) -> timedelta | None:
@@ -174,7 +152,21 @@ def retry_after(value: str | None, *, now: datetime) -> timedelta | None:
         return None
 
 
-def _refusal(answer: httpx2.Response, excerpt: str, *, now: datetime) -> NotSent | Rejected | Unconfirmed:
+def _headers(ctx: Context, content: bytes, keys: Sequence[bytes]) -> dict[str, str]:
+    timestamp = int(ctx.now.timestamp())
+    headers = {
+        "content-type": "application/json",
+        "accept-encoding": "identity",  # a short answer cannot grow when it is unpacked
+        "webhook-id": ctx.idempotency_key,
+        "webhook-timestamp": str(timestamp),
+    }
+    if keys:
+        headers["webhook-signature"] = sign(keys, webhook_id=ctx.idempotency_key, timestamp=timestamp, body=content)
+    return headers
+
+
+def _refusal(answer: httpx2.Response, beginning: bytes, *, now: datetime) -> NotSent | Rejected | Unconfirmed:
+    excerpt = " ".join(beginning.decode(errors="replace").split())[:MAX_EXCERPT]
     text = f"answered {answer.status_code}{f': {excerpt}' if excerpt else ''}"
     if answer.status_code in _TOOK_NOTHING:
         return NotSent(text, retry_after=retry_after(answer.headers.get("retry-after"), now=now))
@@ -183,8 +175,8 @@ def _refusal(answer: httpx2.Response, excerpt: str, *, now: datetime) -> NotSent
     return Rejected(text) if answer.is_client_error else Unconfirmed(text)
 
 
-async def _beginning(answer: httpx2.Response) -> str:
-    """Return a short cut of the body, on one line; a body that breaks off or dawdles is cut there."""
+async def _beginning(answer: httpx2.Response) -> bytes:
+    """Return the beginning of the body; one that breaks off or dawdles is cut there."""
     read = bytearray()
     with suppress(httpx2.TransportError, TimeoutError):
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -192,7 +184,7 @@ async def _beginning(answer: httpx2.Response) -> str:
                 read += chunk
                 if len(read) >= MAX_ANSWER:
                     break
-    return " ".join(read.decode(errors="replace").split())[:MAX_EXCERPT]
+    return bytes(read[:MAX_ANSWER])
 
 
 def _said(error: Exception) -> str:

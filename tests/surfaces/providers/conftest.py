@@ -8,8 +8,9 @@ import pytest
 import trustme
 
 from postdate.providers.http import http_client
+from postdate.settings import Settings
+from postdate.testing.smtp_server import ScriptedSmtp
 from tests.surfaces.providers.http_receiver import HttpReceiver
-from tests.surfaces.providers.smtp_receiver import ScriptedSmtp
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx2.AsyncClient]:
-    async with http_client() as client:
+    async with http_client(Settings(egress_allow="127.0.0.1")) as client:
         yield client
 
 
