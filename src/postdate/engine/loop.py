@@ -95,11 +95,12 @@ class Engine:
         """Do one tick and wait for everything it started: for cron hosts, and for tests that move the clock."""
         async with self._working():
             report = await self.tick(now)
-            due_count = report.due_count
-            while not self._dispatcher.idle:
+            due_count = found = report.due_count
+            while found or not self._dispatcher.idle:  # idle alone says little: what was started may have ended already
                 await self._dispatcher.drain()
                 await self._settler.drain()
-                due_count += await self._claim_all()
+                found = await self._claim_all()
+                due_count += found
             return TickReport(now=now, due_count=due_count, recovered=report.recovered)
 
     async def tick(self, now: datetime) -> TickReport:
