@@ -1,0 +1,66 @@
+"""What does the engine make of one run of a handler?
+
+`outcome_of` runs an action type as the engine does: the payload is validated and stored as `schedule` would, loaded
+again, and handed over with a context; whatever the handler returns or raises becomes an outcome. It takes no database.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from postdate.clock import ManualClock
+from postdate.domain.action import Action, Claimed
+from postdate.domain.states import Status
+from postdate.engine.dispatch import Dispatcher, Ended
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import httpx2
+    from pydantic import BaseModel
+
+    from postdate.domain.outcome import Outcome
+    from postdate.registry import ActionType
+
+NOW = datetime(2027, 3, 14, 9, 0, tzinfo=UTC)
+"""When the runs begin: `ctx.now`."""
+ACTION_ID = UUID("0195f0a2-0000-7000-8000-000000000001")
+"""Whose text is `ctx.idempotency_key`."""
+
+
+def submitted_action(
+    action_type: ActionType,
+    payload: BaseModel | Mapping[str, object],
+    *,
+    target: str | None = None,
+    attempt: int = 1,
+    action_id: UUID = ACTION_ID,
+) -> Action:
+    """Return an action that was due at `NOW` and has been claimed. Raises `InvalidPayload` as `schedule` does."""
+    return Action(
+        id=action_id,
+        workspace_id=None,
+        user_id=UUID(int=1),
+        action_type=action_type.name,
+        target_key=target,
+        payload=action_type.dump(payload),
+        publish_at=NOW,
+        created_at=NOW - timedelta(days=7),
+        status=Status.SUBMITTED,
+        attempt_count=attempt,
+        submitted_at=NOW,
+        updated_at=NOW,
+    )
+
+
+async def outcome_of(action_type: ActionType, action: Action, *, http: httpx2.AsyncClient) -> Outcome:
+    """Run the handler once and return what came of it. Of a doubtful run, `lookup` is not asked."""
+    ended: list[Ended] = []
+    dispatcher = Dispatcher(clock=ManualClock(NOW), http=http, ended=ended.append, freed_late=lambda: None)
+    claimed = Claimed(action=action, lease_token=UUID(int=2), lease_until=NOW + action_type.timeout)
+    dispatcher.start(claimed, replace(action_type, lookup=None))
+    await dispatcher.drain()
+    return ended[0].outcome
