@@ -8,100 +8,54 @@
 | 530, 534, 535, 538: the account is at fault, not the message (RFC 4954) | `NotSent` |
 | the connection is lost or silent, or the answer unreadable, after DATA was begun | `Unconfirmed` |
 
+A connection that was kept from an earlier message and turns out to be closed before DATA is replaced by a fresh one,
+once. Nothing is done twice after DATA was begun.
+
 One message has one outcome, also with several recipients. While any of them is put off with 4xx, nobody gets it
 yet: all are tried again together, so nobody is forgotten and nobody gets it twice. Those refused for good (5xx)
-are left out and logged as a warning; the message goes to the others and counts as published. Send one action
-for each recipient where each needs an outcome of its own.
+are left out; the message goes to the others and counts as published. Who was refused, with which reply, is logged as
+a warning, and stands in the error where the message failed. Send one action for each recipient where each needs an
+outcome of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Self
-from urllib.parse import unquote, urlsplit
 
 import aiosmtplib
 
 from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
 from postdate.errors import NotConfigured
-from postdate.providers.host import host_name
 from postdate.providers.mail import SendEmail, written
 from postdate.providers.mailbox import Mailbox
+from postdate.providers.smtp_connections import Connection, Connections
+from postdate.providers.smtp_url import Security, SmtpServer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from postdate.registry import Context
     from postdate.settings import Settings
 
 NEEDED_BY = "send_email"
-MAX_URL = 2048
-LEAVE_SECONDS = 2
-"""How long the server has to answer QUIT, which changes nothing any more."""
+RESET_SECONDS = 5.0
+"""How long a kept connection has to show that it is still there."""
 
 _ACCOUNT = frozenset({530, 534, 535, 538})
+_GOING_DOWN = 421
 
 
-class Security(StrEnum):
-    """How the connection is kept private: the schemes of POSTDATE_SMTP_URL."""
-
-    NONE = "smtp"
-    TLS = "smtps"
-    STARTTLS = "smtp+starttls"
-
-
-_PORTS = {Security.NONE: 25, Security.TLS: 465, Security.STARTTLS: 587}
-
-
-@dataclass(frozen=True, kw_only=True)
-class SmtpServer:
-    """Where mail is handed over, and as whom."""
-
-    host: str
-    port: int
-    security: Security
-    username: str | None = None
-    password: str | None = field(default=None, repr=False)
-
-    @classmethod
-    def parse(cls, url: str) -> SmtpServer:
-        """Read `smtp://`, `smtps://` or `smtp+starttls://`, then `user:password@host:port`, percent-encoded.
-
-        The ports are 25, 465 and 587 where none is given. Raises ValueError with the rule, never with the URL.
-        """
-        if len(url) > MAX_URL:
-            raise ValueError(f"must have at most {MAX_URL} characters")
-        try:
-            parts = urlsplit(url)
-            port = parts.port
-        except ValueError:
-            # urllib's own text may quote the password.
-            raise ValueError("must be a URL with a port from 1 to 65535; percent-encode the password") from None
-        if parts.scheme not in set(Security):
-            raise ValueError(f"must begin with {', '.join(f'{each}://' for each in Security)}")
-        if parts.path not in {"", "/"} or parts.query or parts.fragment:
-            raise ValueError("must end after host and port; percent-encode / ? # in the password")
-        if port == 0 or not parts.hostname:
-            raise ValueError("must name a host, and a port from 1 to 65535")
-        if bool(parts.username) != bool(parts.password):
-            raise ValueError("must hold both user and password, or neither")
-        security = Security(parts.scheme)
-        return cls(
-            host=parts.hostname if ":" in parts.hostname else host_name(parts.hostname),
-            port=_PORTS[security] if port is None else port,
-            security=security,
-            username=unquote(parts.username, errors="strict") if parts.username else None,
-            password=unquote(parts.password, errors="strict") if parts.password else None,
-        )
+class _Stale(Exception):
+    """A kept connection is of no use any more, and nothing was begun on it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Smtp:
-    """The provider of `send_email`: one connection for each message."""
+    """A provider of `send_email`. Connections are kept for a moment and used again."""
 
     server: SmtpServer
     sender: Mailbox
@@ -112,6 +66,7 @@ class Smtp:
     """How long everything before the message may take."""
     answer_seconds: float = 60
     """How long the server may take to ask for the message, and again to accept it."""
+    connections: Connections = field(default_factory=Connections, repr=False)
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
@@ -138,18 +93,13 @@ class Smtp:
         sender = Mailbox.parse(payload.sender) if payload.sender else self.sender
         message_id = f"<{ctx.idempotency_key}@{sender.domain}>"
         message = written(payload, sender=sender, message_id=message_id, date=ctx.now)
-        client = self._client()
-        try:
-            refused = await self._open(client, sender.address, payload.recipients)
-            await self._hand_over(client, message)
-        except asyncio.CancelledError:
-            client.close()  # no time is left to say goodbye
-            raise
-        finally:
-            await _leave(client)
-        if refused:
-            ctx.log.warning("some recipients were refused", message_id=message_id, refused=refused)
+        connection = await self._connection(ctx, sender.address, payload.recipients)
+        await self._hand_over(connection, message)
         return Published(provider_id=message_id)
+
+    async def close(self) -> None:
+        """Let go of the connections that are kept in this event loop."""
+        await self.connections.close()
 
     def _client(self) -> aiosmtplib.SMTP:
         return aiosmtplib.SMTP(
@@ -163,58 +113,107 @@ class Smtp:
             timeout=self.envelope_seconds,
         )
 
-    async def _open(self, client: aiosmtplib.SMTP, sender: str, recipients: Sequence[str]) -> dict[str, str]:
-        """Do all that comes before DATA: whatever fails here, nothing has gone out. Return who was refused."""
+    async def _connection(self, ctx: Context, sender: str, recipients: Sequence[str]) -> Connection:
+        """Return a connection on which all is said that comes before DATA: what fails here has not gone out."""
         try:
             async with asyncio.timeout(self.envelope_seconds):
-                await client.connect()
-                await client.mail(sender)
-                return await _named(client, recipients)
-        except aiosmtplib.SMTPSenderRefused as error:
-            raise _refusal(error, step="the sender") from error
-        except aiosmtplib.SMTPAuthenticationError as error:
-            raise NotSent(f"not signed in, look at POSTDATE_SMTP_URL: {_said(error)}") from error
+                kept = self.connections.take()
+                if kept is not None:
+                    with suppress(_Stale):
+                        await self._announce(ctx, kept, sender, recipients)
+                        return kept
+                fresh = Connection(client=self._client())
+                await self._announce(ctx, fresh, sender, recipients)
+                return fresh
         except TimeoutError as error:
-            client.close()
             raise NotSent(f"no answer within {self.envelope_seconds:g} seconds, before the message") from error
+
+    async def _announce(self, ctx: Context, connection: Connection, sender: str, recipients: Sequence[str]) -> None:
+        """Name the sender and the recipients. Raises `_Stale`, but only of a connection that was kept."""
+        try:
+            with self._watched(connection) as client:
+                await (client.rset(timeout=RESET_SECONDS) if connection.used else client.connect())
+                await _name_sender(client, sender)
+                await _name_recipients(client, recipients, ctx)
         except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            if connection.used:
+                raise _Stale from error
+            if isinstance(error, aiosmtplib.SMTPAuthenticationError):
+                raise NotSent(f"not signed in, look at POSTDATE_SMTP_URL: {_said(error)}") from error
             raise NotSent(f"before the message: {_said(error)}") from error
 
-    async def _hand_over(self, client: aiosmtplib.SMTP, message: bytes) -> None:
+    async def _hand_over(self, connection: Connection, message: bytes) -> None:
         try:
-            await client.data(message, timeout=self.answer_seconds)
-        except aiosmtplib.SMTPResponseException as error:
-            if 400 <= error.code < 600:  # noqa: PLR2004 - the replies that say no
-                raise _refusal(error, step="the message") from error
-            raise Unconfirmed(f"after DATA: {_said(error)}") from error
+            with self._watched(connection) as client:
+                await _send_data(client, message, timeout=self.answer_seconds)
         except (aiosmtplib.SMTPException, OSError) as error:
             raise Unconfirmed(f"after DATA: {_said(error)}") from error
+        self.connections.keep(connection)
+
+    @contextmanager
+    def _watched(self, connection: Connection) -> Iterator[aiosmtplib.SMTP]:
+        """Keep the connection where the server said no, and close it where anything else goes wrong."""
+        try:
+            yield connection.client
+        except (NotSent, Rejected):
+            self.connections.keep(connection)
+            raise
+        except BaseException:
+            connection.client.close()  # without a goodbye, for which there may be no time
+            raise
 
 
-async def _named(client: aiosmtplib.SMTP, recipients: Sequence[str]) -> dict[str, str]:
-    """Name the recipients; return those refused for good, who are not all of them."""
-    refused: dict[str, str] = {}
+async def _name_sender(client: aiosmtplib.SMTP, sender: str) -> None:
+    try:
+        await client.mail(sender)
+    except aiosmtplib.SMTPSenderRefused as error:
+        if not _is_refusal(error):
+            raise
+        raise _refusal([error.code], f"the sender was refused: {_said(error)}") from error
+
+
+async def _name_recipients(client: aiosmtplib.SMTP, recipients: Sequence[str], ctx: Context) -> None:
+    """Name all of them, so that every reply is known. Raises an outcome where nobody is to get the message yet."""
+    refused: dict[str, aiosmtplib.SMTPRecipientRefused] = {}
     for address in recipients:
         try:
             await client.rcpt(address)
         except aiosmtplib.SMTPRecipientRefused as error:
-            refusal = _refusal(error, step=address)
-            if isinstance(refusal, NotSent) or len(refused) == len(recipients) - 1:
-                raise refusal from error
-            refused[address] = _said(error)
-    return refused
+            if not _is_refusal(error):
+                raise
+            refused[address] = error
+    if not refused:
+        return
+    replies = {address: _said(error) for address, error in refused.items()}
+    ctx.log.warning("recipients were refused", message_id=ctx.idempotency_key, refused=replies)
+    listed = "; ".join(f"{address} was refused: {reply}" for address, reply in replies.items())
+    outcome = _refusal([error.code for error in refused.values()], listed)
+    if isinstance(outcome, NotSent) or len(refused) == len(recipients):
+        raise outcome
 
 
-async def _leave(client: aiosmtplib.SMTP) -> None:
-    if client.is_connected:
-        with suppress(aiosmtplib.SMTPException, OSError):
-            await client.quit(timeout=LEAVE_SECONDS)
-    client.close()
+async def _send_data(client: aiosmtplib.SMTP, message: bytes, *, timeout: float) -> None:  # noqa: ASYNC109
+    try:
+        await client.data(message, timeout=timeout)
+    except aiosmtplib.SMTPDataError as error:
+        if error.code == _GOING_DOWN:
+            client.close()
+        elif not _is_refusal(error):
+            raise
+        raise _refusal([error.code], f"the message was refused: {_said(error)}") from error
 
 
-def _refusal(error: aiosmtplib.SMTPResponseException, *, step: str) -> NotSent | Rejected:
-    permanent = 500 <= error.code < 600 and error.code not in _ACCOUNT  # noqa: PLR2004 - RFC 5321, 4.2.1
-    return (Rejected if permanent else NotSent)(f"{step} was refused: {_said(error)}")
+def _is_refusal(error: aiosmtplib.SMTPResponseException) -> bool:
+    """Whether the reply says no, and the dialogue goes on."""
+    return 400 <= error.code < 600 and error.code != _GOING_DOWN  # noqa: PLR2004 - RFC 5321, 4.2.1
+
+
+def _is_permanent(code: int) -> bool:
+    return 500 <= code < 600 and code not in _ACCOUNT  # noqa: PLR2004 - RFC 5321, 4.2.1
+
+
+def _refusal(codes: Iterable[int], text: str) -> NotSent | Rejected:
+    return Rejected(text) if all(map(_is_permanent, codes)) else NotSent(text)
 
 
 def _said(error: Exception) -> str:

@@ -1,17 +1,16 @@
-"""How can a mail server behave?
+"""How does a decent mail server behave?
 
-`Mailroom` is aiosmtpd, a real server: it takes mail, signs people in, speaks TLS, and refuses what it is told to.
-`ScriptedSmtp` does what no decent server does: it answers nonsense, falls silent, or cuts the connection.
+`Mailroom` is aiosmtpd: it takes mail, signs people in, speaks TLS, and refuses what it is told to.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.policy import default
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import AsyncIterator
     from email.message import EmailMessage
-
-CUT = "cut"
-SILENCE = "silence"
 
 
 @dataclass
@@ -77,46 +73,3 @@ def authenticator(server: SMTP, session: Session, envelope: Envelope, mechanism:
     """Let in one user, whose password needs percent-encoding in a URL."""
     known = isinstance(data, LoginPassword) and (data.login, data.password) == (b"shop", b"p@ss/w:rd%")
     return AuthResult(success=known, handled=False)
-
-
-@dataclass
-class ScriptedSmtp:
-    """Answers each command from a script; `CUT` closes the connection there, `SILENCE` never answers."""
-
-    script: dict[str, str] = field(default_factory=dict)
-    seen: list[str] = field(default_factory=list)
-
-    _polite: ClassVar = {"greeting": "220 mx", "DATA": "354 go on", "QUIT": "221 bye"}
-
-    async def __aenter__(self) -> Self:
-        self.silent = asyncio.Event()
-        self.left = asyncio.Event()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        self.port = int(self._server.sockets[0].getsockname()[1])
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        with suppress(asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
-            step = "greeting"
-            while (reply := self.script.get(step, self._polite.get(step, "250 OK"))) != CUT:
-                if reply == SILENCE:
-                    self.silent.set()
-                    self.seen += (await reader.read()).decode().split()
-                    break
-                writer.write(f"{reply}\r\n".encode())
-                end = b"\r\n.\r\n" if step == "DATA" and reply.startswith("354") else b"\r\n"
-                command = (await reader.readuntil(end)).decode()
-                step = "message" if len(end) > 2 else command.split()[0].upper()
-                self.seen.append(step)
-        self.left.set()
-        writer.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,15 @@ from structlog.testing import capture_logs
 from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
 from postdate.providers.mail import SendEmail
 from postdate.providers.mailbox import Mailbox
-from postdate.providers.smtp import Security, Smtp, SmtpServer
+from postdate.providers.smtp import Smtp
+from postdate.providers.smtp_url import Security, SmtpServer
+from postdate.testing.smtp_server import Ending, ScriptedSmtp
 from tests.surfaces.providers.contexts import ACTION_ID, NOW, context
-from tests.surfaces.providers.smtp_receiver import CUT, SILENCE, Mailroom, ScriptedSmtp, authenticator
+from tests.surfaces.providers.smtp_receiver import Mailroom, authenticator
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     import httpx2
     import trustme
 
@@ -27,12 +32,25 @@ MESSAGE_ID = f"<{ACTION_ID}@shop.test>"
 LONG_URL = "<https://shop.test/unsubscribe/" + "t" * 400 + ">"
 
 
-def smtp(port: int, url: str = "smtp://127.0.0.1:{port}", **options: Any) -> Smtp:
-    server = SmtpServer.parse(url.format(port=port))
-    return Smtp(server=server, sender=Mailbox.parse("The Shop <hello@shop.test>"), **options)
+MakeSmtp = Callable[..., Smtp]
 
 
-async def test_an_email_arrives_as_it_was_written(http: httpx2.AsyncClient) -> None:
+@pytest.fixture
+async def smtp() -> AsyncIterator[MakeSmtp]:
+    """Make providers, and close what they keep."""
+    made: list[Smtp] = []
+
+    def make(port: int, url: str = "smtp://127.0.0.1:{port}", **options: Any) -> Smtp:
+        server = SmtpServer.parse(url.format(port=port))
+        made.append(Smtp(server=server, sender=Mailbox.parse("The Shop <hello@shop.test>"), **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        await each.close()
+
+
+async def test_an_email_arrives_as_it_was_written(smtp: MakeSmtp, http: httpx2.AsyncClient) -> None:
     mail = SendEmail(
         to=["Ana Pérez <ana@shop.test>", "ben@shop.test"],
         cc=["Cleo, the Boss <cleo@shop.test>"],
@@ -83,21 +101,21 @@ async def test_an_email_arrives_as_it_was_written(http: httpx2.AsyncClient) -> N
     assert b"List-Unsubscribe-Post: List-Unsubscribe=One-Click" in lines
 
 
-async def test_html_alone_is_sent_as_the_whole_message(http: httpx2.AsyncClient) -> None:
+async def test_html_alone_is_sent_as_the_whole_message(smtp: MakeSmtp, http: httpx2.AsyncClient) -> None:
     async with Mailroom().open() as mailroom:
         await smtp(mailroom.port).send(context(http), SendEmail(to=["a@b.test"], subject="", html="<b>x</b>"))
     assert mailroom.message().get_content_type() == "text/html"
     assert mailroom.message().get_content().strip() == "<b>x</b>"
 
 
-async def test_every_attempt_at_one_action_has_the_same_message_id(http: httpx2.AsyncClient) -> None:
+async def test_every_attempt_at_one_action_has_the_same_message_id(smtp: MakeSmtp, http: httpx2.AsyncClient) -> None:
     async with Mailroom().open() as mailroom:
         for attempt in (1, 2):
             await smtp(mailroom.port).send(context(http, attempt=attempt), HELLO)
     assert [f"Message-ID: {MESSAGE_ID}" in str(each.content) for each in mailroom.envelopes] == [True, True]
 
 
-async def test_an_email_may_name_its_own_sender(http: httpx2.AsyncClient) -> None:
+async def test_an_email_may_name_its_own_sender(smtp: MakeSmtp, http: httpx2.AsyncClient) -> None:
     mail = HELLO.model_copy(update={"sender": "Ben <ben@other.test>"})
     async with Mailroom().open() as mailroom:
         outcome = await smtp(mailroom.port).send(context(http), mail)
@@ -112,7 +130,7 @@ async def test_an_email_may_name_its_own_sender(http: httpx2.AsyncClient) -> Non
     [("421 going down", NotSent), ("450 try later", NotSent), ("550 no", Rejected), ("530 sign in first", NotSent)],
 )
 async def test_4xx_took_nothing_and_5xx_refused_at_any_step(
-    http: httpx2.AsyncClient, step: str, reply: str, expected: type[Exception]
+    smtp: MakeSmtp, http: httpx2.AsyncClient, step: str, reply: str, expected: type[Exception]
 ) -> None:
     """P32 and P29: only what was surely not taken is queued again."""
     async with Mailroom(refuse={step: reply}).open() as mailroom:
@@ -124,7 +142,9 @@ async def test_4xx_took_nothing_and_5xx_refused_at_any_step(
 TWO = SendEmail(to=["ana@shop.test", "ben@shop.test"], subject="Hello", text="Hi")
 
 
-async def test_a_recipient_refused_for_good_does_not_keep_the_message_from_the_others(http: httpx2.AsyncClient) -> None:
+async def test_a_recipient_refused_for_good_does_not_keep_the_message_from_the_others(
+    smtp: MakeSmtp, http: httpx2.AsyncClient
+) -> None:
     async with Mailroom(refuse={"ana@shop.test": "550 unknown"}).open() as mailroom:
         with capture_logs() as logs:
             outcome = await smtp(mailroom.port).send(context(http), TWO)
@@ -133,7 +153,7 @@ async def test_a_recipient_refused_for_good_does_not_keep_the_message_from_the_o
     assert [(line["log_level"], line["refused"]) for line in logs] == [("warning", {"ana@shop.test": "550 unknown"})]
 
 
-async def test_while_one_recipient_is_put_off_nobody_gets_the_message(http: httpx2.AsyncClient) -> None:
+async def test_while_one_recipient_is_put_off_nobody_gets_the_message(smtp: MakeSmtp, http: httpx2.AsyncClient) -> None:
     async with Mailroom(refuse={"ben@shop.test": "451 greylisted"}).open() as mailroom:
         with pytest.raises(NotSent, match=r"ben@shop\.test was refused: 451 greylisted"):
             await smtp(mailroom.port).send(context(http), TWO)
@@ -143,37 +163,49 @@ async def test_while_one_recipient_is_put_off_nobody_gets_the_message(http: http
     assert [envelope.rcpt_tos for envelope in mailroom.envelopes] == [["ana@shop.test", "ben@shop.test"]]
 
 
-async def test_the_message_is_rejected_when_all_its_recipients_are(http: httpx2.AsyncClient) -> None:
+async def test_the_message_is_rejected_when_all_its_recipients_are(smtp: MakeSmtp, http: httpx2.AsyncClient) -> None:
     refuse = {"ana@shop.test": "550 unknown", "ben@shop.test": "551 moved"}
     async with Mailroom(refuse=refuse).open() as mailroom:
-        with pytest.raises(Rejected, match="551 moved"):
+        with pytest.raises(Rejected) as rejected:
             await smtp(mailroom.port).send(context(http), TWO)
+    assert rejected.value.error == "ana@shop.test was refused: 550 unknown; ben@shop.test was refused: 551 moved"
     assert mailroom.envelopes == []
+
+
+async def test_each_refused_recipient_is_told_with_its_reply_where_the_message_failed(
+    smtp: MakeSmtp, http: httpx2.AsyncClient
+) -> None:
+    refuse = {"ana@shop.test": "450 greylisted", "ben@shop.test": "550 unknown"}
+    async with Mailroom(refuse=refuse).open() as mailroom:
+        with capture_logs() as logs, pytest.raises(NotSent) as put_off:
+            await smtp(mailroom.port).send(context(http), TWO)
+    assert put_off.value.error == "ana@shop.test was refused: 450 greylisted; ben@shop.test was refused: 550 unknown"
+    assert [(line["log_level"], line["refused"]) for line in logs] == [("warning", refuse)]
 
 
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
         ({"greeting": "554 not for you"}, NotSent),
-        ({"greeting": CUT}, NotSent),
-        ({"greeting": SILENCE}, NotSent),
+        ({"greeting": Ending.CUT}, NotSent),
+        ({"greeting": Ending.SILENCE}, NotSent),
         ({"greeting": "SSH-2.0-OpenSSH"}, NotSent),
-        ({"EHLO": CUT}, NotSent),
+        ({"EHLO": Ending.CUT}, NotSent),
         ({"EHLO": "500 what", "HELO": "500 what"}, NotSent),
-        ({"MAIL": SILENCE}, NotSent),
-        ({"RCPT": CUT}, NotSent),
-        ({"RCPT": SILENCE}, NotSent),
+        ({"MAIL": Ending.SILENCE}, NotSent),
+        ({"RCPT": Ending.CUT}, NotSent),
+        ({"RCPT": Ending.SILENCE}, NotSent),
         ({"RCPT": "nonsense"}, NotSent),
-        ({"DATA": CUT}, Unconfirmed),
-        ({"DATA": SILENCE}, Unconfirmed),
-        ({"message": CUT}, Unconfirmed),
-        ({"message": SILENCE}, Unconfirmed),
+        ({"DATA": Ending.CUT}, Unconfirmed),
+        ({"DATA": Ending.SILENCE}, Unconfirmed),
+        ({"message": Ending.CUT}, Unconfirmed),
+        ({"message": Ending.SILENCE}, Unconfirmed),
         ({"message": "nonsense"}, Unconfirmed),
         ({"message": "354 go on"}, Unconfirmed),
     ],
 )
 async def test_a_broken_dialogue_is_doubtful_only_once_data_was_begun(
-    http: httpx2.AsyncClient, scripted: ScriptedSmtp, script: dict[str, str], expected: type[Exception]
+    smtp: MakeSmtp, http: httpx2.AsyncClient, scripted: ScriptedSmtp, script: dict[str, str], expected: type[Exception]
 ) -> None:
     scripted.script = script
     hurry: dict[str, Any] = {"envelope_seconds": 0.2} if expected is NotSent else {"answer_seconds": 0.2}
@@ -182,24 +214,33 @@ async def test_a_broken_dialogue_is_doubtful_only_once_data_was_begun(
     assert ("DATA" in scripted.seen) is (expected is Unconfirmed)
 
 
-@pytest.mark.parametrize("farewell", [CUT, SILENCE, "500 stay"])
+@pytest.mark.parametrize("farewell", [Ending.CUT, Ending.SILENCE, "500 stay"])
 async def test_what_was_accepted_stays_published_however_the_server_says_goodbye(
-    http: httpx2.AsyncClient, scripted: ScriptedSmtp, monkeypatch: pytest.MonkeyPatch, farewell: str
+    smtp: MakeSmtp, http: httpx2.AsyncClient, scripted: ScriptedSmtp, monkeypatch: pytest.MonkeyPatch, farewell: str
 ) -> None:
-    monkeypatch.setattr("postdate.providers.smtp.LEAVE_SECONDS", 0.1)
+    monkeypatch.setattr("postdate.providers.smtp_connections.LEAVE_SECONDS", 0.1)
     scripted.script = {"QUIT": farewell}
-    assert (await smtp(scripted.port).send(context(http), HELLO)).provider_id == MESSAGE_ID
+    provider = smtp(scripted.port)
+    assert (await provider.send(context(http), HELLO)).provider_id == MESSAGE_ID
+    await provider.close()
+    await asyncio.wait_for(scripted.left.wait(), 5)
 
 
-async def test_the_server_is_told_goodbye_after_a_refusal_too(http: httpx2.AsyncClient, scripted: ScriptedSmtp) -> None:
+async def test_the_server_is_told_goodbye_after_a_refusal_too(
+    smtp: MakeSmtp, http: httpx2.AsyncClient, scripted: ScriptedSmtp
+) -> None:
     scripted.script = {"RCPT": "450 later"}
+    provider = smtp(scripted.port)
     with pytest.raises(NotSent):
-        await smtp(scripted.port).send(context(http), HELLO)
+        await provider.send(context(http), HELLO)
+    await provider.close()
     assert scripted.seen[-1] == "QUIT"
 
 
-async def test_a_cut_off_run_leaves_no_connection_behind(http: httpx2.AsyncClient, scripted: ScriptedSmtp) -> None:
-    scripted.script = {"RCPT": SILENCE}
+async def test_a_cut_off_run_leaves_no_connection_behind(
+    smtp: MakeSmtp, http: httpx2.AsyncClient, scripted: ScriptedSmtp
+) -> None:
+    scripted.script = {"RCPT": Ending.SILENCE}
     run = asyncio.create_task(smtp(scripted.port).send(context(http), HELLO))
     await scripted.silent.wait()
     run.cancel()
@@ -209,15 +250,17 @@ async def test_a_cut_off_run_leaves_no_connection_behind(http: httpx2.AsyncClien
     assert "QUIT" not in scripted.seen, "there is no time for a goodbye"
 
 
-async def test_a_silent_server_is_left_without_a_word(http: httpx2.AsyncClient, scripted: ScriptedSmtp) -> None:
-    scripted.script = {"RCPT": SILENCE}
+async def test_a_silent_server_is_left_without_a_word(
+    smtp: MakeSmtp, http: httpx2.AsyncClient, scripted: ScriptedSmtp
+) -> None:
+    scripted.script = {"RCPT": Ending.SILENCE}
     with pytest.raises(NotSent, match=r"no answer within 0\.2 seconds"):
         await smtp(scripted.port, envelope_seconds=0.2).send(context(http), HELLO)
     await asyncio.wait_for(scripted.left.wait(), 1)
     assert "QUIT" not in scripted.seen
 
 
-async def test_a_closed_port_and_an_unknown_host_are_not_sent(http: httpx2.AsyncClient) -> None:
+async def test_a_closed_port_and_an_unknown_host_are_not_sent(smtp: MakeSmtp, http: httpx2.AsyncClient) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but nobody listens
         with pytest.raises(NotSent, match="before the message"):
@@ -239,7 +282,7 @@ def _client_tls(authority: trustme.CA) -> ssl.SSLContext:
 
 
 async def test_starttls_then_sign_in_with_a_percent_encoded_password(
-    http: httpx2.AsyncClient, authority: trustme.CA
+    smtp: MakeSmtp, http: httpx2.AsyncClient, authority: trustme.CA
 ) -> None:
     url = "smtp+starttls://shop:p%40ss%2Fw%3Ard%25@127.0.0.1:{port}"
     options: dict[str, Any] = {"authenticator": authenticator, "auth_required": True, "require_starttls": True}
@@ -248,7 +291,9 @@ async def test_starttls_then_sign_in_with_a_percent_encoded_password(
     assert len(mailroom.envelopes) == 1
 
 
-async def test_smtps_speaks_tls_from_the_first_byte(http: httpx2.AsyncClient, authority: trustme.CA) -> None:
+async def test_smtps_speaks_tls_from_the_first_byte(
+    smtp: MakeSmtp, http: httpx2.AsyncClient, authority: trustme.CA
+) -> None:
     async with Mailroom().open(tls=_server_tls(authority)) as mailroom:
         provider = smtp(mailroom.port, "smtps://127.0.0.1:{port}", tls=_client_tls(authority))
         await provider.send(context(http), HELLO)
@@ -257,7 +302,7 @@ async def test_smtps_speaks_tls_from_the_first_byte(http: httpx2.AsyncClient, au
 
 @pytest.mark.parametrize("scheme", ["smtps", "smtp+starttls"])
 async def test_nothing_is_sent_to_a_server_whose_certificate_nobody_trusts(
-    http: httpx2.AsyncClient, authority: trustme.CA, scheme: str
+    smtp: MakeSmtp, http: httpx2.AsyncClient, authority: trustme.CA, scheme: str
 ) -> None:
     tls = _server_tls(authority)
     options: dict[str, Any] = {"tls": tls} if scheme == "smtps" else {"tls_context": tls}
@@ -267,7 +312,7 @@ async def test_nothing_is_sent_to_a_server_whose_certificate_nobody_trusts(
     assert mailroom.envelopes == []
 
 
-async def test_starttls_is_never_left_out_because_the_server_lacks_it(http: httpx2.AsyncClient) -> None:
+async def test_starttls_is_never_left_out_because_the_server_lacks_it(smtp: MakeSmtp, http: httpx2.AsyncClient) -> None:
     async with Mailroom().open() as mailroom:
         with pytest.raises(NotSent, match="STARTTLS"):
             await smtp(mailroom.port, "smtp+starttls://127.0.0.1:{port}").send(context(http), HELLO)
@@ -275,7 +320,7 @@ async def test_starttls_is_never_left_out_because_the_server_lacks_it(http: http
 
 
 async def test_a_wrong_password_sends_nothing_and_is_not_the_messages_fault(
-    http: httpx2.AsyncClient, authority: trustme.CA
+    smtp: MakeSmtp, http: httpx2.AsyncClient, authority: trustme.CA
 ) -> None:
     url = "smtp+starttls://shop:hunter2hunter2@127.0.0.1:{port}"
     options: dict[str, Any] = {"authenticator": authenticator, "auth_required": True}
@@ -331,5 +376,5 @@ def test_a_broken_address_is_refused_without_showing_the_password(url: str) -> N
     assert SECRET not in str(refused.value)
 
 
-def test_a_server_never_shows_its_password() -> None:
+def test_a_server_never_shows_its_password(smtp: MakeSmtp) -> None:
     assert SECRET not in repr(smtp(25, f"smtp://u:{SECRET}@h"))
