@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Annotated
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _from_seconds(value: object) -> object:
+    """Read a plain number as seconds: Pydantic takes one from Python, but not from the text of a variable."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_from_seconds), Field(ge=timedelta(0))]
 
 
 class Settings(BaseSettings):
@@ -22,11 +36,11 @@ class Settings(BaseSettings):
     """A table of the host's, as `schema.table`, whose uuid `id` owns actions instead of our `profiles`."""
     workspaces_table: str | None = None
     """Likewise instead of our `workspaces`."""
-    idempotency_ttl: timedelta = timedelta(days=7)
+    idempotency_ttl: Duration = timedelta(days=7)
     """How long an idempotency key is remembered."""
-    lease_margin: timedelta = timedelta(seconds=30)
+    lease_margin: Duration = timedelta(seconds=30)
     """How much longer than its time-out a run keeps its lease."""
-    stop_grace: timedelta = timedelta(seconds=30)
+    stop_grace: Duration = timedelta(seconds=30)
     """How long a stopping engine waits for the runs it has started."""
 
     smtp_url: SecretStr | None = None
