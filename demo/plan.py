@@ -29,8 +29,9 @@ class Row:
 
     @property
     def asked_for(self) -> str:
-        """When it is due, in the words it was scheduled with."""
-        return " ".join(self.cells[column] for column in ("at", "tz") if column in self.cells)
+        """The time of day that it was scheduled for, and where: in a zone, or with an offset."""
+        _, _, time = self.cells["at"].partition("T")
+        return f"{time} {self.cells['tz']}" if "tz" in self.cells else time
 
 
 def plan(*, count: int, start: datetime, seconds: float, webhook_url: str) -> list[Row]:
@@ -57,9 +58,9 @@ def _email(thing: str, name: str) -> dict[str, str]:
     return {
         "type": "send_email",
         "thing": thing,
-        "to": f"{name} <{name.lower()}@example.com>",
-        "subject": f"{thing}: {name}, your basket misses you",
-        "text": "It is still there. So are we.",
+        "to": f"{name.lower()}@example.com",
+        "subject": f"{thing}: We miss you, {name}",
+        "text": "Your basket is still here. So are we.",
     }
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 UUID = "[0-9a-f]{8}-[0-9a-f-]{27}"
+pytestmark = pytest.mark.timeout(300)  # many programs start here, one after the other
 ROOT = Path(__file__).parents[3]
 # Other tests run at the same time: this is about what the demo does, not about how fast the machine is.
 SHORT = ("--seconds", "3", "--rows", "12", "--late-after", "10")
@@ -101,10 +102,8 @@ def test_without_it_what_it_says_to_try_works_until_ctrl_c(folder: Path) -> None
         (action,) = re.findall(UUID, sh(queued))
         sh(now.replace("ID", action))
         assert "e-mail to you@example.com: Hello" in read_until(process, "Hello")
-        sh(mail)
-        (action,) = re.findall(UUID, sh(queued))
-        sh(cancel.replace("ID", action))
-        assert not sh(queued)
+        (action,) = re.findall(UUID, sh(mail))
+        assert "cancelled" in sh(cancel.replace("ID", action))
         process.send_signal(signal.SIGINT)
         process.communicate()
     assert process.returncode == 0
