@@ -15,39 +15,65 @@ if TYPE_CHECKING:
 MAX_BYTES = 256 * 1024
 """The largest payload, as JSON in UTF-8."""
 
+MAX_DEPTH = 100
+"""The most arrays and objects within each other: Python and both databases give up somewhere beyond this."""
+
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_NO_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[^"\[\]{}]+')
 
 
 def checked(payload: Mapping[str, object]) -> dict[str, object]:
-    """Return the payload if every database here can store it and its `thing_id`, where it has one, is a name.
+    """Return the payload as every database here will give it back. A `thing_id` of None is left out.
 
-    A `thing_id` of None is left out.
-
-    Raises `InvalidPayload`: not a JSON object, over 256 KiB, NaN or infinity, NUL
-    or a lone surrogate.
+    Raises `InvalidPayload`: not a JSON object, over 256 KiB, more than 100 levels deep, NaN or infinity, NUL or a
+    lone surrogate; `InvalidText`: a `thing_id` that is no name.
     """
     if not isinstance(payload, dict):
         raise InvalidPayload(field="payload", rule="must be a JSON object", value=payload)
     if payload.get("thing_id", "") is None:  # what a model dumps whose `thing_id: str | None` was left out
         payload = {name: value for name, value in payload.items() if name != "thing_id"}
-    written = _json(payload)
-    if len(written) > MAX_BYTES:
-        raise InvalidPayload(field="payload", rule=f"must be at most {MAX_BYTES} bytes of JSON", value=len(written))
     if payload.get("thing_id", "") != "":
         text.name(payload["thing_id"], field="payload.thing_id")
     elif "thing_id" in payload:
         raise InvalidPayload(field="payload.thing_id", rule="must be text of 1 to 255 characters")
-    return payload
+    written = _json(payload)
+    size = len(written.encode())
+    if size > MAX_BYTES:
+        raise InvalidPayload(field="payload", rule=f"must be at most {MAX_BYTES} bytes of JSON", value=size)
+    stored: dict[str, object] = json.loads(written)
+    if stored != payload and not _named_by_text(payload):
+        raise InvalidPayload(field="payload", rule="must have names that are text")
+    return stored
 
 
-def _json(payload: Mapping[str, object]) -> bytes:
+def _json(payload: Mapping[str, object]) -> str:
     try:
         written = json.dumps(payload, ensure_ascii=False, allow_nan=False)
-        encoded = written.encode()
+        written.encode()
     except UnicodeEncodeError:
         raise InvalidPayload(field="payload", rule="must not hold lone surrogates") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidPayload(field="payload", rule=f"must be JSON: {error}") from None
     if _NUL.search(written):
         raise InvalidPayload(field="payload", rule="must not hold NUL characters")
-    return encoded
+    if _depth(written) > MAX_DEPTH:
+        raise InvalidPayload(field="payload", rule=f"must be at most {MAX_DEPTH} levels deep")
+    return written
+
+
+def _depth(written: str) -> int:
+    """Return how deep the arrays and objects of a JSON text nest, or 0 where there are too few of them to matter."""
+    if written.count("[") + written.count("{") <= MAX_DEPTH:
+        return 0
+    depth = deepest = 0
+    for bracket in _NO_BRACKETS.sub("", written):
+        depth += 1 if bracket in "[{" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _named_by_text(value: object) -> bool:
+    """Whether every name within is text: JSON would write `1` and `None` as if they were."""
+    if isinstance(value, dict):
+        return all(isinstance(name, str) and _named_by_text(inner) for name, inner in value.items())
+    return not isinstance(value, list | tuple) or all(map(_named_by_text, value))
