@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from postdate.errors import Misconfigured
 from postdate.store.schema import Tables, tables
 
 if TYPE_CHECKING:
@@ -52,11 +53,15 @@ def begin_on_sqlite(connection: Connection) -> None:
     """Begin for real where Python's sqlite3 has only promised to: else RELEASE of the first savepoint would commit.
 
     IMMEDIATE, because a transaction that reads first and writes later fails at once when another has written.
+    Raises `Misconfigured` for a connection in autocommit.
     """
     if connection.dialect.name != "sqlite":
         return
     if not connection.in_transaction():
         connection.begin()  # as the first statement would have, so that an engine which begins for real does so first
     driver = connection.connection.driver_connection
-    if driver is not None and not driver.in_transaction:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    if driver is None or driver.in_transaction:
+        return
+    if driver.isolation_level is None:
+        raise Misconfigured("connection= must be in a transaction, not in autocommit")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
