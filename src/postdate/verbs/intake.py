@@ -103,7 +103,7 @@ class Intake:
             action_type=action_type.name,
             target_key=target,
             payload=action_type.dump(new.payload, target=target),
-            occurrence=new.occurrence and text.name(new.occurrence, field="occurrence"),
+            occurrence="" if new.occurrence == "" else text.name(new.occurrence, field="occurrence"),
             publish_at=when.publish_at,
             intent=when.intent,
             expires_at=expiry(new.expires_at, publish_at=when.publish_at),

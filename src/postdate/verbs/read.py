@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
+from postdate.domain import text
 from postdate.domain.action import Action, Event
 from postdate.domain.instant import utc
 from postdate.domain.states import Cause, Reason, Status
@@ -58,11 +59,11 @@ def list_actions(
     wanted = Filter(
         status=None if status is None else _one_of(Status, status, field="status"),
         reason=None if reason is None else _one_of(Reason, reason, field="reason"),
-        action_type=action_type,
+        action_type=text.optional_name(action_type, field="action_type"),
         workspace_id=owner_id(workspace, field="workspace"),
         user_id=owner_id(user, field="user"),
-        thing_id=thing,
-        target_key=target,
+        thing_id=text.optional_name(thing, field="thing"),
+        target_key=text.optional_name(target, field="target"),
         since=None if since is None else utc(since, field="since"),
         until=None if until is None else utc(until, field="until"),
     )
