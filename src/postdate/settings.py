@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+def _from_json(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        raise ValueError("must be JSON") from None
 
 
 def _from_seconds(value: object) -> object:
@@ -51,5 +61,7 @@ class Settings(BaseSettings):
     """Signs webhooks by Standard Webhooks: `whsec_` and base64; several in rotation, newest first."""
     webhook_allow_http: bool = False
     """Whether webhooks may go to plain http addresses."""
+    networks: Annotated[dict[str, str], NoDecode, BeforeValidator(_from_json)] = Field(default_factory=dict, repr=False)
+    """Where `publish_post` delivers, by target; JSON in the environment: `{"instagram": "https://..."}`."""
     egress_allow: str = ""
     """Where requests may go beside public addresses: `127.0.0.1:8080, 10.1.0.0/16, hooks.internal`."""

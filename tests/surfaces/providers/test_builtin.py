@@ -31,12 +31,12 @@ def builtin(**settings: Any) -> dict[str, ActionType]:
     return {each.name: each for each in builtin_action_types(Settings(**settings))}
 
 
-def test_email_webhook_and_reminder_come_out_of_the_box() -> None:
+def test_email_webhook_post_and_reminder_come_out_of_the_box() -> None:
     """P3."""
     types = builtin()
-    assert list(types) == ["send_email", "call_webhook", "reminder"]
+    assert list(types) == ["send_email", "call_webhook", "publish_post", "reminder"]
     assert all(each.is_async for each in types.values())
-    assert [each.name for each in types.values() if each.policy.idempotent] == ["call_webhook"]
+    assert [each.name for each in types.values() if each.policy.idempotent] == ["call_webhook", "publish_post"]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_garbled_webhook_secret_is_told_at_start() -> None:
 
 
 def test_plain_http_needs_the_setting_that_allows_it() -> None:
-    payload = {"url": "http://localhost:8000/"}
+    payload = {"url": "http://shop.example:8000/"}
     assert builtin(webhook_allow_http=True)["call_webhook"].dump(payload)["url"] == payload["url"]
     with pytest.raises(InvalidPayload, match="POSTDATE_WEBHOOK_ALLOW_HTTP"):
         builtin()["call_webhook"].dump(payload)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
-from pydantic import TypeAdapter
+from pydantic import SecretStr, TypeAdapter
 
 from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
 from postdate.errors import InvalidPayload
 from postdate.providers.http import http_client
+from postdate.providers.signing import verify
 from postdate.providers.webhook import (
     CallSecureWebhook,
     CallWebhook,
@@ -58,6 +59,18 @@ async def test_the_body_arrives_signed_by_standard_webhooks(http: httpx2.AsyncCl
     expected = base64.b64encode(hmac.new(KEY, signed, hashlib.sha256).digest()).decode()
     assert request.headers["webhook-signature"] == f"v1,{expected}"
     assert outcome == Published(provider_id="req-1"), "P28: the outside system's id is kept"
+
+
+async def test_while_secrets_are_rotated_each_signs_newest_first(
+    http: httpx2.AsyncClient, receiver: HttpReceiver
+) -> None:
+    new, old = (f"whsec_{base64.b64encode(bytes([n]) * 24).decode()}" for n in (1, 2))
+    webhook = Webhook.of(Settings(webhook_secret=SecretStr(f"{new}, {old}")))
+    await webhook.call(context(http), CallWebhook(url=receiver.url))
+    (request,) = receiver.requests
+    assert len(request.headers["webhook-signature"].split(" ")) == 2
+    for secret in (new, old):
+        assert verify(secret, request.headers, request.body, now=NOW) == str(ACTION_ID)
 
 
 async def test_without_a_secret_the_call_is_not_signed_but_keeps_its_id(
