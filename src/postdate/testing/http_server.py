@@ -92,13 +92,16 @@ class ScriptedHttp:
     answer: Answer = field(default_factory=lambda: answer("204 No Content"))
     requests: list[Request] = field(default_factory=list)
     connections: int = 0
+    host: str = HOST
+    port: int = 0
+    """Where it listens, once it does."""
     flooded: int = 0
     """How many bytes of an endless answer went out before the client had enough."""
 
     async def start(self, tls: ssl.SSLContext | None = None) -> Self:
         """Begin to listen, over TLS where a context is given."""
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._accept, HOST, 0, ssl=tls)
+        self._server = await asyncio.start_server(self._accept, self.host, 0, ssl=tls)
         self.port = int(self._server.sockets[0].getsockname()[1])
         return self
 
@@ -124,7 +127,7 @@ class ScriptedHttp:
     @property
     def base_url(self) -> str:
         """Where it listens: a scheme, a host and a port, without a path."""
-        return f"http://{HOST}:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from email.utils import format_datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from postdate.domain.outcome import NotSent, Rejected, Unconfirmed
-from postdate.testing.http_server import Answer, Then, answer
-from postdate.testing.loopback import HOST, UNKNOWN_HOST, refusing_port, unanswered_port
+from postdate.testing.http_server import Answer, ScriptedHttp, Then, answer
+from postdate.testing.loopback import LONG_PATIENCE, SHORT_PATIENCE, UNKNOWN_HOST, refusing_port, unanswered_port
 from postdate.testing.rules import ANSWERED, BROKEN, DOUBTFUL, TAKEN, UNREACHED, Rule
 from postdate.testing.runs import NOW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Mapping
 
 WAIT = timedelta(minutes=10)
 """The wait that the busy server asks for."""
@@ -84,15 +84,26 @@ ANSWERS: dict[HttpSituation, Answer] = {
 """What the server does where the connection stands."""
 
 
-@contextmanager
-def without_server(situation: HttpSituation) -> Iterator[str]:
-    """Give a base URL at which nobody takes the request, as the situation says."""
+def patience(situation: HttpSituation) -> float:
+    """Return how many seconds a case waits: little where nothing but patience ends the wait."""
+    silent = situation in {HttpSituation.NEVER_CONNECTED, HttpSituation.SILENT}
+    return SHORT_PATIENCE if silent else LONG_PATIENCE
+
+
+@asynccontextmanager
+async def staged(situation: HttpSituation, answers: Mapping[HttpSituation, Answer]) -> AsyncIterator[ScriptedHttp]:
+    """Give a server for the situation. Where no connection is to stand, it has an address, and nobody listens there."""
+    server = ScriptedHttp(answer=answers.get(situation, ANSWERS.get(situation, Answer())))
     match situation:
         case HttpSituation.UNKNOWN_HOST:
-            yield f"http://{UNKNOWN_HOST}"
+            server.host, server.port = UNKNOWN_HOST, 80
+            yield server
         case HttpSituation.NEVER_CONNECTED:
-            with unanswered_port() as port:
-                yield f"http://{HOST}:{port}"
+            with unanswered_port() as server.port:
+                yield server
+        case HttpSituation.REFUSED:
+            with refusing_port() as server.port:
+                yield server
         case _:
-            with refusing_port() as port:
-                yield f"http://{HOST}:{port}"
+            async with server:
+                yield server

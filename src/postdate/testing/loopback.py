@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 FLOOD_BYTES = 32 * 1024 * 1024
 """How much a server says that does not end: far more than the buffers between two sockets hold."""
+LONG_PATIENCE = 10.0
+SHORT_PATIENCE = 0.5
+"""Seconds that a case waits: short where the server is silent."""
 UNKNOWN_HOST = "provider.invalid"
 """A name that no resolver finds (RFC 6761, 6.4)."""
 

@@ -17,7 +17,7 @@ from postdate.domain.states import Status
 from postdate.engine.dispatch import Dispatcher, Ended
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import httpx2
     from pydantic import BaseModel
@@ -46,7 +46,7 @@ def submitted_action(
         user_id=UUID(int=1),
         action_type=action_type.name,
         target_key=target,
-        payload=action_type.dump(payload),
+        payload=action_type.dump(payload, target=target),
         publish_at=NOW,
         created_at=NOW - timedelta(days=7),
         status=Status.SUBMITTED,
@@ -58,9 +58,21 @@ def submitted_action(
 
 async def outcome_of(action_type: ActionType, action: Action, *, http: httpx2.AsyncClient) -> Outcome:
     """Run the handler once and return what came of it. Of a doubtful run, `lookup` is not asked."""
+    return await _ended(lambda engine: engine.start(_claimed(action), replace(action_type, lookup=None)), http)
+
+
+async def lookup_of(action_type: ActionType, action: Action, *, http: httpx2.AsyncClient) -> Outcome:
+    """Ask `lookup` what became of a doubtful run, and return the outcome; the handler is not run."""
+    return await _ended(lambda engine: engine.ask(_claimed(action), action_type), http)
+
+
+async def _ended(begin: Callable[[Dispatcher], None], http: httpx2.AsyncClient) -> Outcome:
     ended: list[Ended] = []
     dispatcher = Dispatcher(clock=ManualClock(NOW), http=http, ended=ended.append, freed_late=lambda: None)
-    claimed = Claimed(action=action, lease_token=UUID(int=2), lease_until=NOW + action_type.timeout)
-    dispatcher.start(claimed, replace(action_type, lookup=None))
+    begin(dispatcher)
     await dispatcher.drain()
     return ended[0].outcome
+
+
+def _claimed(action: Action) -> Claimed:
+    return Claimed(action=action, lease_token=UUID(int=2), lease_until=NOW + timedelta(hours=1))

@@ -66,6 +66,9 @@ class ScriptedSmtp:
     """The steps in the order in which they came, over all connections."""
     letters: list[Letter] = field(default_factory=list)
     connections: int = 0
+    host: str = HOST
+    port: int = 0
+    """Where it listens, once it does."""
     flooded: int = 0
 
     polite: ClassVar = {"greeting": "220 mx.test", "DATA": "354 go on", "QUIT": "221 bye"}
@@ -78,7 +81,7 @@ class ScriptedSmtp:
         """Set once a connection has ended."""
         self._given: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._server = await asyncio.start_server(self._accept, HOST, 0, ssl=tls, limit=MAX_MESSAGE)
+        self._server = await asyncio.start_server(self._accept, self.host, 0, ssl=tls, limit=MAX_MESSAGE)
         self.port = int(self._server.sockets[0].getsockname()[1])
         return self
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import asynccontextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from postdate.domain.outcome import NotSent, Rejected, Unconfirmed
-from postdate.testing.loopback import HOST, UNKNOWN_HOST, refusing_port, unanswered_port
+from postdate.testing.loopback import LONG_PATIENCE, SHORT_PATIENCE, UNKNOWN_HOST, refusing_port, unanswered_port
 from postdate.testing.rules import ANSWERED, BEGUN, DOUBTFUL, UNREACHED, Rule
-from postdate.testing.smtp_server import Ending
+from postdate.testing.smtp_server import Ending, ScriptedSmtp
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-ANY_PORT = 25
+    from collections.abc import AsyncIterator, Mapping
 
 
 class SmtpSituation(StrEnum):
@@ -111,15 +109,25 @@ SILENT = frozenset(
 """Where only the patience of the provider ends the wait."""
 
 
-@contextmanager
-def without_server(situation: SmtpSituation) -> Iterator[tuple[str, int]]:
-    """Give a host and a port at which nobody takes mail, as the situation says."""
+def patience(situation: SmtpSituation) -> float:
+    """Return how many seconds a case waits: little where nothing but patience ends the wait."""
+    return SHORT_PATIENCE if situation in SILENT else LONG_PATIENCE
+
+
+@asynccontextmanager
+async def staged(situation: SmtpSituation) -> AsyncIterator[ScriptedSmtp]:
+    """Give a server for the situation. Where no connection is to stand, it has an address, and nobody listens there."""
+    server = ScriptedSmtp(script=SCRIPTS.get(situation, {}))
     match situation:
         case SmtpSituation.UNKNOWN_HOST:
-            yield UNKNOWN_HOST, ANY_PORT
+            server.host, server.port = UNKNOWN_HOST, 25
+            yield server
         case SmtpSituation.NEVER_CONNECTED:
-            with unanswered_port() as port:
-                yield HOST, port
+            with unanswered_port() as server.port:
+                yield server
+        case SmtpSituation.REFUSED:
+            with refusing_port() as server.port:
+                yield server
         case _:
-            with refusing_port() as port:
-                yield HOST, port
+            async with server:
+                yield server
