@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -53,10 +53,29 @@ class Settings(BaseSettings):
     stop_grace: Duration = timedelta(seconds=30)
     """How long a stopping engine waits for the runs it has started."""
 
+    email_provider: Literal["smtp", "postmark"] | None = None
+    """What sends e-mails; None for the one of them that is set up."""
     smtp_url: SecretStr | None = None
     """`smtp://user:password@host:port`, `smtps://` for TLS from the first byte, `smtp+starttls://`."""
     smtp_from: str | None = None
-    """The sender of e-mails that name none."""
+    """The sender of e-mails that name none, over SMTP."""
+    postmark_token: SecretStr | None = None
+    """The API token of a Postmark server."""
+    postmark_from: str | None = None
+    """The sender of e-mails that name none, over Postmark."""
+    postmark_stream: str = "outbound"
+    """The message stream."""
+    postmark_url: str = "https://api.postmarkapp.com"
+    """Where Postmark's API is."""
+    twilio_account_sid: str | None = None
+    """`AC` and 32 hexadecimal digits."""
+    twilio_auth_token: SecretStr | None = None
+    twilio_from: str | None = None
+    """The number or name that an SMS comes from."""
+    twilio_messaging_service_sid: str | None = None
+    """`MG` and 32 hexadecimal digits: a messaging service that chooses the sender, instead of the above or beside it."""
+    twilio_url: str = "https://api.twilio.com"
+    """Where Twilio's API is."""
     webhook_secret: SecretStr | None = None
     """Signs webhooks by Standard Webhooks: `whsec_` and base64; several in rotation, newest first."""
     webhook_allow_http: bool = False

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from postdate.registry import Context
     from postdate.settings import Settings
 
-NEEDED_BY = "send_email"
 RESET_SECONDS = 5.0
 """How long a kept connection has to show that it is still there."""
 
@@ -55,7 +54,7 @@ class _Stale(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Smtp:
-    """A provider of `send_email`. Connections are kept for a moment and used again."""
+    """A provider of `send_email`, over SMTP. Connections are kept for a moment and used again."""
 
     server: SmtpServer
     sender: Mailbox
@@ -69,23 +68,23 @@ class Smtp:
     connections: Connections = field(default_factory=Connections, repr=False)
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
+    def of(cls, settings: Settings, *, needed_by: str = "send_email") -> Self:
         """Build it from POSTDATE_SMTP_URL and POSTDATE_SMTP_FROM.
 
         Raises `NotConfigured` where one is missing or cannot be understood.
         """
         if settings.smtp_url is None:
-            raise NotConfigured("POSTDATE_SMTP_URL", needed_by=NEEDED_BY, hint="such as smtp://localhost:25")
+            raise NotConfigured("POSTDATE_SMTP_URL", needed_by=needed_by, hint="such as smtp://localhost:25")
         if settings.smtp_from is None:
-            raise NotConfigured("POSTDATE_SMTP_FROM", needed_by=NEEDED_BY, hint="such as Shop <shop@example.com>")
+            raise NotConfigured("POSTDATE_SMTP_FROM", needed_by=needed_by, hint="such as Shop <shop@example.com>")
         try:
             server = SmtpServer.parse(settings.smtp_url.get_secret_value())
         except ValueError as error:
-            raise NotConfigured("POSTDATE_SMTP_URL", needed_by=NEEDED_BY, hint=str(error)) from None
+            raise NotConfigured("POSTDATE_SMTP_URL", needed_by=needed_by, hint=str(error)) from None
         try:
             sender = Mailbox.parse(settings.smtp_from)
         except ValueError as error:
-            raise NotConfigured("POSTDATE_SMTP_FROM", needed_by=NEEDED_BY, hint=str(error)) from None
+            raise NotConfigured("POSTDATE_SMTP_FROM", needed_by=needed_by, hint=str(error)) from None
         return cls(server=server, sender=sender)
 
     async def send(self, ctx: Context, payload: SendEmail) -> Published:
