@@ -14,6 +14,7 @@ import structlog
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from postdate.domain import text
+from postdate.domain.endpoint import Endpoints, RememberedEndpoints
 from postdate.domain.payload import checked
 from postdate.domain.settle import Policy
 from postdate.errors import Invalid, InvalidPayload, UnknownActionType
@@ -51,6 +52,8 @@ class Context:
     """When the run is cut off (UTC)."""
     http: httpx2.AsyncClient
     """A shared client: no redirects, no proxies from the environment. For async handlers."""
+    endpoints: Endpoints = field(default_factory=RememberedEndpoints)
+    """Which endpoints of the action's owner are gone. For async handlers."""
     log: structlog.stdlib.BoundLogger = field(default_factory=structlog.get_logger)
 
     @property

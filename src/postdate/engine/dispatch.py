@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from postdate.domain.endpoint import Endpoints, RememberedEndpoints
 from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Rejected, Skipped, Unconfirmed
 from postdate.errors import InvalidPayload
 from postdate.registry import Context
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from postdate.clock import Clock
-    from postdate.domain.action import Claimed
+    from postdate.domain.action import Action, Claimed
     from postdate.registry import ActionType
 
 LOOKUP_SECONDS = 20
@@ -48,9 +49,11 @@ class Dispatcher:
         http: httpx2.AsyncClient,
         ended: Callable[[Ended], None],
         freed_late: Callable[[], None],
+        endpoints: Callable[[Action], Endpoints] = lambda _: RememberedEndpoints(),
     ) -> None:
         self._clock = clock
         self._http = http
+        self._endpoints = endpoints
         self._ended = ended
         self._freed_late = freed_late
         self._tasks: set[asyncio.Task[None]] = set()
@@ -121,7 +124,14 @@ class Dispatcher:
         now = self._clock.now()
         action = claimed.action
         log = structlog.get_logger("postdate").bind(action=str(action.id), action_type=action.action_type)
-        return Context(action=action, now=now, deadline=now + action_type.timeout, http=self._http, log=log)
+        return Context(
+            action=action,
+            now=now,
+            deadline=now + action_type.timeout,
+            http=self._http,
+            endpoints=self._endpoints(action),
+            log=log,
+        )
 
 
 @dataclass

@@ -18,6 +18,7 @@ from postdate.clock import monotonic
 from postdate.engine.alarm import Alarm
 from postdate.engine.claim import ClaimRound, claim_round
 from postdate.engine.dispatch import Dispatcher
+from postdate.engine.endpoints import StoredEndpoints
 from postdate.engine.recover import Recovery
 from postdate.engine.settler import Settler
 from postdate.engine.watch import watch
@@ -72,7 +73,11 @@ class Engine:
         self._alarm = Alarm(kernel.clock)
         self._settler = Settler(kernel, self._types, written=self._alarm.ring)
         self._dispatcher = Dispatcher(
-            clock=kernel.clock, http=http, ended=self._settler.add, freed_late=self._alarm.ring
+            clock=kernel.clock,
+            http=http,
+            ended=self._settler.add,
+            freed_late=self._alarm.ring,
+            endpoints=lambda action: StoredEndpoints(kernel=kernel, action=action),
         )
         self._recovery = Recovery(kernel, self._types, self._dispatcher, worker=self._worker)
 

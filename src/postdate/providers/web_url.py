@@ -41,5 +41,10 @@ def https_url(value: str) -> str:
     return value
 
 
+def endpoint(value: str) -> str:
+    """Return the URL in the spelling under which it is known to be gone: without what is not sent to its host."""
+    return str(httpx2.URL(value).copy_with(fragment=None))
+
+
 WebUrl = Annotated[str, StringConstraints(max_length=MAX_URL), AfterValidator(web_url)]
 HttpsUrl = Annotated[WebUrl, AfterValidator(https_url)]

@@ -9,6 +9,7 @@ to ignore one that it knows: that makes a doubtful call safe to repeat, so the a
 | an address that is not public, nor allowed by POSTDATE_EGRESS_ALLOW: no connection is made | `Rejected` |
 | 408, 425, 429, 503: it took nothing; `Retry-After` is honoured, up to a day | `NotSent` |
 | 2xx, whatever becomes of the answer's body | `Published` |
+| 410: the endpoint is gone; it is disabled, and later calls are refused without being made | `Rejected` |
 | 3xx (no redirect is followed) and other 4xx | `Rejected` |
 | other 5xx; the connection is cut or silent once the request has begun | `Unconfirmed` |
 
@@ -24,6 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Self
 
 import httpx2
@@ -33,7 +35,7 @@ from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
 from postdate.errors import Invalid, InvalidPayload, NotConfigured
 from postdate.providers.egress import NOT_PUBLIC, Egress, known_addresses
 from postdate.providers.signing import secret_keys, sign
-from postdate.providers.web_url import HttpsUrl, WebUrl
+from postdate.providers.web_url import HttpsUrl, WebUrl, endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,6 +127,10 @@ async def post_signed(ctx: Context, *, url: str, body: JsonValue, keys: Sequence
 
     Raises `NotSent`, `Rejected` or `Unconfirmed` by the table above.
     """
+    known_as = endpoint(url)
+    since = await ctx.endpoints.disabled_since(known_as)
+    if since is not None:
+        raise Rejected(f"not called: this endpoint is disabled, because it said on {since:%Y-%m-%d} that it is gone")
     content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     headers = _headers(ctx, content, keys)
     try:
@@ -134,6 +140,8 @@ async def post_signed(ctx: Context, *, url: str, body: JsonValue, keys: Sequence
         raise NotSent(f"not connected: {_said(error)}") from error
     except httpx2.TransportError as error:
         raise Unconfirmed(f"no answer: {_said(error)}") from error
+    if answer.status_code == HTTPStatus.GONE:
+        await ctx.endpoints.disable(known_as, at=ctx.now)
     if not answer.is_success:
         raise _refusal(answer, beginning, now=ctx.now)
     return Answer(headers=answer.headers, body=beginning)

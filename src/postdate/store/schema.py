@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from postdate.store.names import Names
 
-REVISION = "0001"
+REVISION = "0002"
 """The schema this version works on: the newest step in `migrations/versions`."""
 
 SYSTEM_PROFILE = UUID(int=0)
@@ -52,6 +52,7 @@ class Tables:
     outcomes: Table
     action_events: Table
     idempotency: Table
+    disabled_endpoints: Table
 
 
 @cache
@@ -69,6 +70,7 @@ def tables(names: Names, dialect: str) -> Tables:
         outcomes=_outcomes(builder),
         action_events=_action_events(builder),
         idempotency=_idempotency(builder),
+        disabled_endpoints=_disabled_endpoints(builder),
     )
 
 
@@ -213,4 +215,16 @@ def _idempotency(b: _Builder) -> Table:
         Column("expires_at", Instant, nullable=False),
         b.index("idempotency_action", "action_id", where="action_id is not null"),
         b.index("idempotency_expires", "expires_at"),
+    )
+
+
+def _disabled_endpoints(b: _Builder) -> Table:
+    return b.table(
+        "disabled_endpoints",
+        _id("owner_id"),
+        Column("digest", Text, primary_key=True),
+        Column("url", Text, nullable=False),
+        Column("action_id", Identifier, nullable=False),
+        Column("disabled_at", Instant, nullable=False),
+        b.index("disabled_endpoints_action", "action_id"),
     )

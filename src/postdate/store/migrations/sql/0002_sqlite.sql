@@ -1,0 +1,18 @@
+-- Endpoints that have said that they are gone, by owner: the action's workspace, else its user.
+
+create table {ns}disabled_endpoints (
+  owner_id text not null,
+  digest text not null,
+  url text not null,
+  action_id text not null,
+  disabled_at integer not null,
+  constraint {p}disabled_endpoints_pkey primary key (owner_id, digest),
+  constraint {p}disabled_endpoints_digest check (length(digest) = 64)
+) strict;
+create index {p}disabled_endpoints_action on {ns}disabled_endpoints (action_id);
+
+-- Deleting an owner deletes its actions, and so what they found.
+create trigger {p}disabled_endpoints_deleted after delete on {ns}actions
+begin
+  delete from {ns}disabled_endpoints where action_id = old.id;
+end;
