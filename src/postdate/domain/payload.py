@@ -19,14 +19,15 @@ MAX_DEPTH = 100
 """The most arrays and objects within each other: Python and both databases give up somewhere beyond this."""
 
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+_MANY_DIGITS = re.compile(r"\d{309}", re.ASCII)  # the longest number that a float can hold has as many
 _NO_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[^"\[\]{}]+')
 
 
 def checked(payload: Mapping[str, object]) -> dict[str, object]:
     """Return the payload as every database here will give it back. A `thing_id` of None is left out.
 
-    Raises `InvalidPayload`: not a JSON object, over 256 KiB, more than 100 levels deep, NaN or infinity, NUL or a
-    lone surrogate; `InvalidText`: a `thing_id` that is no name.
+    Raises `InvalidPayload`: not a JSON object, over 256 KiB, more than 100 levels deep, NaN, infinity or a number
+    beyond the range of a float, NUL or a lone surrogate; `InvalidText`: a `thing_id` that is no name.
     """
     if not isinstance(payload, dict):
         raise InvalidPayload(field="payload", rule="must be a JSON object", value=payload)
@@ -56,9 +57,20 @@ def _json(payload: Mapping[str, object]) -> str:
         raise InvalidPayload(field="payload", rule=f"must be JSON: {error}") from None
     if _NUL.search(written):
         raise InvalidPayload(field="payload", rule="must not hold NUL characters")
+    if _MANY_DIGITS.search(written):
+        json.loads(written, parse_int=_checked_integer)
     if _depth(written) > MAX_DEPTH:
         raise InvalidPayload(field="payload", rule=f"must be at most {MAX_DEPTH} levels deep")
     return written
+
+
+def _checked_integer(digits: str) -> int:
+    try:
+        float(value := int(digits))
+    except OverflowError:
+        rule = "must not hold numbers beyond the range of a float"
+        raise InvalidPayload(field="payload", rule=rule) from None
+    return value
 
 
 def _depth(written: str) -> int:
