@@ -43,6 +43,7 @@ create table {ns}actions (
   constraint {p}actions_payload_size check (octet_length(payload::text) <= 262144),
   constraint {p}actions_publish_at_range check (publish_at >= '0001-01-01 00:00Z' and publish_at < '10000-01-01 00:00Z'),
   constraint {p}actions_expires_at_range check (expires_at >= publish_at and expires_at < '10000-01-01 00:00Z'),
+  constraint {p}actions_created_at_range check (created_at >= '0001-01-01 00:00Z' and created_at < '10000-01-01 00:00Z'),
   constraint {p}actions_intent check (num_nulls(wall_time, tz, gap, fold) in (0, 4)),
   constraint {p}actions_gap check (gap in ('forward', 'reject')),
   constraint {p}actions_fold check (fold in ('first', 'second')),
@@ -193,6 +194,18 @@ begin
     raise exception 'what happens to an action is written by the engine alone'
       using errcode = 'check_violation', constraint = '{p}scheduled_actions_insert';
   end if;
+  if new.thing_id <> coalesce(new.payload ->> 'thing_id', '') then
+    raise exception 'thing_id is read from the payload' using errcode = 'check_violation', constraint = '{p}actions_thing';
+  end if;
+  -- what jsonb takes, but not every reader: the verbs refuse it, too
+  if new.payload @? '$.**{101}' then
+    raise exception 'payload must be at most 100 levels deep'
+      using errcode = 'check_violation', constraint = '{p}actions_payload_depth';
+  end if;
+  if new.payload @? '$.** ? (@ > 1.7976931348623157e308 || @ < -1.7976931348623157e308)' then
+    raise exception 'payload must not hold numbers beyond the range of a float'
+      using errcode = 'check_violation', constraint = '{p}actions_payload_numbers';
+  end if;
   new.id := coalesce(new.id, {ns}uuid7());
   new.user_id := coalesce(new.user_id, {system});
   new.occurrence := coalesce(new.occurrence, '');
@@ -240,7 +253,7 @@ declare
   taken record;
 begin
   new.status := old.status;
-  if new is distinct from old or wanted not in ('cancelled', old.status) then
+  if new is distinct from old or wanted is null or wanted not in ('cancelled', old.status) then
     raise exception 'only `set status = ''cancelled''` is allowed: actions are never edited'
       using errcode = 'check_violation', constraint = '{p}scheduled_actions_update';
   end if;

@@ -36,6 +36,10 @@ create table {ns}actions (
   constraint {p}actions_payload_size check (length(cast(payload as blob)) <= 262144),
   constraint {p}actions_publish_at_range check (publish_at between -62135596800000000 and 253402300799999999),
   constraint {p}actions_expires_at_range check (expires_at between publish_at and 253402300799999999),
+  constraint {p}actions_created_at_range check (created_at between -62135596800000000 and 253402300799999999),
+  constraint {p}actions_user_uuid check (user_id glob {uuid_glob}),
+  constraint {p}actions_workspace_uuid check (workspace_id glob {uuid_glob}),
+  constraint {p}actions_replaces_uuid check (replaces_id glob {uuid_glob}),
   constraint {p}actions_intent check ((wall_time is null) + (tz is null) + (gap is null) + (fold is null) in (0, 4)),
   constraint {p}actions_gap check (gap in ('forward', 'reject')),
   constraint {p}actions_fold check (fold in ('first', 'second')),
@@ -48,6 +52,13 @@ create index {p}actions_origin_id on {ns}actions (origin, origin_id) where origi
 create trigger {p}actions_frozen before update on {ns}actions
 begin
   select raise(abort, 'actions are never edited: cancel and insert a new one');
+end;
+
+-- `insert or replace` deletes the old row without asking a trigger
+create trigger {p}actions_never_replaced before insert on {ns}actions
+when exists (select 1 from {ns}actions where id = new.id)
+begin
+  select raise(abort, 'already exists (actions_pkey)');
 end;
 
 -- what is to do --------------------------------------------------------------------------------------------
@@ -124,6 +135,12 @@ begin
   select raise(abort, 'history is append-only');
 end;
 
+create trigger {p}action_events_never_replaced before insert on {ns}action_events
+when exists (select 1 from {ns}action_events where id = new.id)
+begin
+  select raise(abort, 'history is append-only');
+end;
+
 create table {ns}idempotency (
   scope text not null,
   key text not null,
@@ -158,8 +175,8 @@ from {ns}actions a
 left join {ns}queue q on q.action_id = a.id
 left join {ns}outcomes o on o.action_id = a.id;
 
--- `insert or replace` on the view would lend its conflict clause to the statements below and throw the existing
--- row away; hence the explicit refusals before them.
+-- `insert or replace`, `or ignore` and `or fail` on the view lend their conflict clause to the statements below, and would
+-- throw away a row that is there, or leave half of the new one. Hence the explicit refusals, `actions` first, and changes().
 create trigger {p}scheduled_actions_insert instead of insert on {ns}scheduled_actions
 begin
   select raise(abort, 'an action starts as queued') where coalesce(new.status, 'queued') <> 'queued';
@@ -170,27 +187,43 @@ begin
   where new.user_id <> {system} and not exists (select 1 from {profiles} where id = new.user_id);
   select raise(abort, 'no such workspace (actions_workspace)')
   where new.workspace_id is not null and not exists (select 1 from {workspaces} where id = new.workspace_id);
-  select raise(abort, 'already exists (actions_pkey)') where exists (select 1 from {ns}actions where id = new.id);
+  select raise(abort, 'payload must be JSON') where not json_valid(new.payload);
+  -- what SQLite takes, but not every reader: the verbs refuse it, too
+  select raise(abort, 'payload must name its thing_id once, in plain letters')
+  where (select count(*) from json_each(new.payload) where key = 'thing_id')
+    <> (json_type(new.payload, '$.thing_id') is not null);
+  select raise(abort, 'thing_id is read from the payload') where new.thing_id <> coalesce(new.payload ->> '$.thing_id', '');
+  select raise(abort, 'payload must not hold NUL characters') where instr(replace(new.payload, '\\', ''), '\u0000') > 0;
+  -- glob reads a lone surrogate as U+FFFD, replace() does not
+  select raise(abort, 'payload must not hold lone surrogates') where exists (
+    select 1 from json_tree(new.payload)
+    where replace(coalesce(key, '') || coalesce(atom, ''), char(65533), '') glob '*' || char(65533) || '*');
+  select raise(abort, 'payload must not hold numbers beyond the range of a float') where exists (
+    select 1 from json_tree(new.payload)
+    where type in ('integer', 'real') and abs(atom) > 1.7976931348623157e308);
+  select raise(abort, 'payload must be at most 100 levels deep')
+  where length(new.payload) - length(replace(replace(new.payload, '[', ''), '{', '')) > 100 and exists (
+    select 1 from json_tree(new.payload)
+    where length(fullkey) - length(replace(replace(fullkey, '[', ''), '.', '')) > 100);
   select raise(abort, 'already scheduled (queue_key)')
   where new.payload ->> '$.thing_id' is not null and exists (select 1 from {ns}queue where key =
     new.action_type || char(31) || (new.payload ->> '$.thing_id') || char(31) || coalesce(new.target_key, '')
       || char(31) || coalesce(new.occurrence, ''));
   select raise(abort, 'overlap key is taken (queue_overlap)')
   where exists (select 1 from {ns}queue where action_type = new.action_type and overlap_key = new.overlap_key);
-  insert into {ns}queue (action_id, action_type, workspace_id, user_id, key, overlap_key, due_at)
-  values (
-    coalesce(new.id, {uuid7}),
-    new.action_type, new.workspace_id, coalesce(new.user_id, {system}),
-    new.action_type || char(31) || (new.payload ->> '$.thing_id') || char(31) || coalesce(new.target_key, '')
-      || char(31) || coalesce(new.occurrence, ''),
-    new.overlap_key, new.publish_at);
   insert into {ns}actions (id, user_id, workspace_id, action_type, target_key, payload, occurrence, publish_at,
     expires_at, wall_time, tz, gap, fold, origin, origin_id, replaces_id, overlap_key, traceparent, created_at)
-  select q.action_id, q.user_id, new.workspace_id, new.action_type, new.target_key, new.payload,
-    coalesce(new.occurrence, ''), new.publish_at, new.expires_at, new.wall_time, new.tz, new.gap, new.fold,
-    coalesce(new.origin, 'api'), new.origin_id, new.replaces_id, new.overlap_key, new.traceparent,
-    coalesce(new.created_at, {now})
-  from {ns}queue q where q.rowid = last_insert_rowid();
+  values (coalesce(new.id, {uuid7}), coalesce(new.user_id, {system}), new.workspace_id, new.action_type,
+    new.target_key, new.payload, coalesce(new.occurrence, ''), new.publish_at, new.expires_at, new.wall_time, new.tz,
+    new.gap, new.fold, coalesce(new.origin, 'api'), new.origin_id, new.replaces_id, new.overlap_key, new.traceparent,
+    coalesce(new.created_at, {now}));
+  select raise(abort, 'breaks a rule that `or ignore` hides') where changes() = 0;
+  insert into {ns}queue (action_id, action_type, workspace_id, user_id, key, overlap_key, due_at)
+  select id, action_type, workspace_id, user_id,
+    action_type || char(31) || thing_id || char(31) || coalesce(target_key, '') || char(31) || occurrence,
+    overlap_key, publish_at
+  from {ns}actions where rowid = last_insert_rowid();
+  select raise(abort, 'breaks a rule that `or ignore` hides') where changes() = 0;
 end;
 
 create trigger {p}scheduled_actions_update instead of update on {ns}scheduled_actions
