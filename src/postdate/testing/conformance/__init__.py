@@ -1,0 +1,11 @@
+"""Does a database keep the promises that postdate's store makes?"""
+
+from __future__ import annotations
+
+from pytest import register_assert_rewrite
+
+register_assert_rewrite("postdate.testing.conformance.cases")  # so that a failed case shows its values
+
+from postdate.testing.conformance.suite import PostgresConformance, SqliteConformance, StoreConformance  # noqa: E402
+
+__all__ = ["PostgresConformance", "SqliteConformance", "StoreConformance"]

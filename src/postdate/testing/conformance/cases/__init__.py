@@ -1,0 +1,1 @@
+"""Which cases make up the suite?"""

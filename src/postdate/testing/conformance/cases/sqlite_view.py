@@ -1,0 +1,99 @@
+"""Do SQLite's conflict clauses open a way past the view's rules?
+
+`INSERT OR REPLACE` on a view lends its clause to the statements of the view's trigger.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from postdate.domain.states import Reason, Status
+from postdate.testing.conformance.cases.view import broken_rows
+from postdate.testing.conformance.outsider import Refusal
+from postdate.testing.scene import POST
+
+if TYPE_CHECKING:
+    from postdate.testing.conformance.outsider import Outsider
+    from postdate.testing.scene import Scene
+
+CLAUSES = ["or replace", "or ignore", "or fail", "or abort", "or rollback"]
+THING = {"thing_id": "post-1"}
+
+
+class SqliteViewCases:
+    """The view on SQLite."""
+
+    @pytest.mark.parametrize("clause", CLAUSES)
+    @pytest.mark.parametrize("status", [Status.QUEUED, Status.SUBMITTED, Status.PUBLISHED])
+    def test_an_insert_never_overwrites(self, scene: Scene, outsider: Outsider, clause: str, status: Status) -> None:
+        """P26, P64, P96: neither by id nor by key nor by overlap key; the row that is there stays as it is."""
+        there = scene.action(status, payload=THING, overlap_key="nightly")
+        before = outsider.contents()
+        new = {"action_type": POST, "payload": {}, "publish_at": scene.clock.now() + timedelta(days=1)}
+        colliding = [{"id": there.id}, {"payload": THING}, {"id": there.id, "payload": THING}]
+        if status is not Status.PUBLISHED:
+            colliding.append({"overlap_key": "nightly"})
+        for each in colliding:
+            with pytest.raises(Refusal):
+                _insert(outsider, clause, **{**new, **each})
+            assert outsider.contents() == before, each
+
+    @pytest.mark.parametrize("clause", CLAUSES)
+    def test_an_insert_that_breaks_a_rule_leaves_nothing(self, scene: Scene, outsider: Outsider, clause: str) -> None:
+        """P18: whatever the clause says about conflicts, no half of a row stays."""
+        taken = scene.action(Status.SUBMITTED)
+        before = outsider.contents()
+        for reason, broken in broken_rows(scene, taken.id):
+            good = {"action_type": POST, "payload": {"thing_id": "new"}, "publish_at": scene.clock.now()}
+            with pytest.raises(Refusal, match=f"{reason}|`or ignore` hides" if clause == "or ignore" else reason):
+                _insert(outsider, clause, **{**good, **broken})
+            assert outsider.contents() == before, broken
+
+    @pytest.mark.parametrize("clause", CLAUSES)
+    def test_an_insert_that_breaks_no_rule_gets_in(self, scene: Scene, outsider: Outsider, clause: str) -> None:
+        """P11: the clause has nothing to decide."""
+        for thing in ("1", "2"):
+            _insert(outsider, clause, action_type=POST, payload={"thing_id": thing}, publish_at=scene.clock.now())
+        assert scene.tick().due_count == 2
+
+    @pytest.mark.parametrize("clause", CLAUSES)
+    def test_an_update_cancels_or_changes_nothing(self, scene: Scene, outsider: Outsider, clause: str) -> None:
+        """P30, P96."""
+        ended = scene.action(Status.FAILED, Reason.REJECTED)
+        queued = scene.action()
+        for change in ("publish_at = 0", "status = 'published'", "status = null"):
+            before = outsider.contents()
+            with pytest.raises(Refusal):
+                outsider.run(f"update {clause} {{ns}}scheduled_actions set {change}")
+            assert outsider.contents() == before
+        outsider.run(f"update {clause} {{ns}}scheduled_actions set status = 'cancelled' where status = 'queued'")
+        assert (scene.get(queued).status, scene.get(ended)) == (Status.CANCELLED, ended)
+
+    def test_an_upsert_is_refused(self, scene: Scene, outsider: Outsider) -> None:
+        """P96."""
+        before = outsider.contents()
+        row = {"action_type": POST, "payload": {}, "publish_at": scene.clock.now()}
+        for then in ("nothing", "(id) do nothing", "(id) do update set publish_at = 0"):
+            conflict = f"on conflict do {then}" if then == "nothing" else f"on conflict {then}"
+            with pytest.raises(Refusal):
+                outsider.run(
+                    "insert into {ns}scheduled_actions (action_type, payload, publish_at) "
+                    f"values (:action_type, :payload, :publish_at) {conflict}",
+                    **row,
+                )
+        assert outsider.contents() == before
+
+    def test_a_replaced_owner_keeps_its_actions(self, scene: Scene, outsider: Outsider) -> None:
+        """P12, P13: `INSERT OR REPLACE` of a workspace is how hosts save one; it is no deletion."""
+        action = scene.action()
+        outsider.run("insert or replace into {ns}workspaces (id, name) values (:id, 'renamed')", id=scene.workspace)
+        outsider.run("insert or replace into {ns}profiles (id, tz) values (:id, 'Asia/Tokyo')", id=scene.user)
+        assert scene.get(action) == action
+
+
+def _insert(outsider: Outsider, clause: str, **values: object) -> None:
+    names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
+    outsider.run(f"insert {clause} into {{ns}}scheduled_actions ({names}) values ({marks})", **values)

@@ -1,0 +1,73 @@
+"""Which cases does a database have to pass?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from postdate.settings import Settings
+from postdate.testing.conformance.cases.batches import BatchCases
+from postdate.testing.conformance.cases.data import InstantCases, PayloadCases, TextCases
+from postdate.testing.conformance.cases.deletion import DeletionCases
+from postdate.testing.conformance.cases.fence import FenceCases
+from postdate.testing.conformance.cases.frozen import FrozenCases
+from postdate.testing.conformance.cases.guard import PublishGuardCases, VerdictCases
+from postdate.testing.conformance.cases.idempotency import IdempotencyCases
+from postdate.testing.conformance.cases.keys import KeyCases
+from postdate.testing.conformance.cases.moving import MovingCases
+from postdate.testing.conformance.cases.odd_rows import OddRowCases
+from postdate.testing.conformance.cases.rescheduling import ReschedulingCases
+from postdate.testing.conformance.cases.sqlite_view import SqliteViewCases
+from postdate.testing.conformance.cases.transactions import TransactionCases
+from postdate.testing.conformance.cases.view import ViewCases
+from postdate.testing.conformance.outsider import Outsider
+from postdate.testing.scene import Scene
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class StoreConformance(
+    MovingCases,
+    KeyCases,
+    PublishGuardCases,
+    VerdictCases,
+    FenceCases,
+    ReschedulingCases,
+    TransactionCases,
+    BatchCases,
+    IdempotencyCases,
+    ViewCases,
+    OddRowCases,
+    DeletionCases,
+    FrozenCases,
+    TextCases,
+    PayloadCases,
+    InstantCases,
+):
+    """What holds on every database."""
+
+    @pytest.fixture
+    def settings(self) -> Settings:
+        """The settings of the app: override it for a schema or a prefix of your own."""
+        return Settings()
+
+    @pytest.fixture
+    def scene(self, database_url: str, settings: Settings) -> Iterator[Scene]:
+        """An app on the database, on a clock that the case moves."""
+        with Scene.on(database_url, settings=settings) as scene:
+            yield scene
+
+    @pytest.fixture
+    def outsider(self, scene: Scene) -> Outsider:
+        """Another program at the same database."""
+        return Outsider(scene)
+
+
+class SqliteConformance(StoreConformance, SqliteViewCases):
+    """What holds on SQLite."""
+
+
+class PostgresConformance(StoreConformance):
+    """What holds on PostgreSQL."""
