@@ -21,6 +21,7 @@ from postdate.testing.conformance.cases.rescheduling import ReschedulingCases
 from postdate.testing.conformance.cases.sqlite_view import SqliteViewCases
 from postdate.testing.conformance.cases.transactions import TransactionCases
 from postdate.testing.conformance.cases.view import ViewCases
+from postdate.testing.conformance.cases.concurrent_deletion import ConcurrentDeletionCases
 from postdate.testing.conformance.outsider import Outsider
 from postdate.testing.scene import Scene
 
@@ -69,5 +70,5 @@ class SqliteConformance(StoreConformance, SqliteViewCases):
     """What holds on SQLite."""
 
 
-class PostgresConformance(StoreConformance):
+class PostgresConformance(StoreConformance, ConcurrentDeletionCases):
     """What holds on PostgreSQL."""

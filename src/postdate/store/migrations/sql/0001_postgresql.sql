@@ -286,11 +286,32 @@ create trigger {p}scheduled_actions_delete instead of delete on {ns}scheduled_ac
 
 -- owners -------------------------------------------------------------------------------------------------------
 
--- Queue rows first, in the order in which a settle locks them: a settle in flight either ends before this and
--- leaves an outcome for the next statement to find, or finds no row and loses.
+-- Queue rows first: a settle in flight either ends before this and leaves an outcome for the next statement to find, or
+-- finds no row and loses. Who settles or cancels several rows may take them in another order; so this gives its locks
+-- back after a moment and tries again, rather than deadlock. The caller's lock_timeout holds all the same.
+create function {ns}hold_queue_of(deleted_workspace uuid, deleted_user uuid) returns void language plpgsql as $$
+declare
+  patience text := current_setting('lock_timeout');
+  began timestamptz := clock_timestamp();
+begin
+  loop
+    begin
+      perform set_config('lock_timeout', '50ms', true);
+      perform from {ns}queue where workspace_id = deleted_workspace or user_id = deleted_user
+      order by action_id for update;
+      perform set_config('lock_timeout', patience, true);
+      return;
+    exception when lock_not_available then
+      if patience::interval > '0' and clock_timestamp() - began > patience::interval then
+        raise;
+      end if;
+    end;
+  end loop;
+end $$;
+
 create function {ns}workspaces_deleted() returns trigger language plpgsql as $$
 begin
-  perform from {ns}queue where workspace_id = old.id order by action_id for update;
+  perform {ns}hold_queue_of(old.id, null);
   delete from {ns}queue where workspace_id = old.id;
   delete from {ns}outcomes where workspace_id = old.id;
   delete from {ns}action_events where workspace_id = old.id;
@@ -307,7 +328,7 @@ begin
     raise exception 'the system profile cannot be deleted'
       using errcode = 'restrict_violation', constraint = '{p}profiles_system';
   end if;
-  perform from {ns}queue where user_id = old.id order by action_id for update;
+  perform {ns}hold_queue_of(null, old.id);
   delete from {ns}queue where user_id = old.id;
   delete from {ns}outcomes where user_id = old.id;
   delete from {ns}action_events where action_id in (select id from {ns}actions where user_id = old.id);
