@@ -24,7 +24,7 @@ from postdate.errors import Misconfigured
 from postdate.kernel import Kernel, Unbegun, ZoneOf
 from postdate.providers.http import http_client
 from postdate.registry import ActionType, Handler, Registry, payload_adapter
-from postdate.settings import Settings
+from postdate.settings import Settings, read_settings
 from postdate.store.database import Database
 from postdate.store.migrate import upgrade
 from postdate.store.names import Names
@@ -110,7 +110,7 @@ class Postdate:
         `zone_of(workspace, user)` answers the IANA zone for wall times that come without one. Raises
         `Misconfigured` for a URL that cannot be used; nothing is connected yet.
         """
-        settings = settings or Settings()
+        settings = settings or read_settings()
         if database_url is not None:
             settings = settings.model_copy(update={"database_url": database_url})
         self.settings = settings

@@ -25,6 +25,11 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
+def _spoken(key: str) -> str:
+    """Return a key as people read it: its parts, without those that are empty."""
+    return _shown(" / ".join(part for part in key.split("\x1f") if part))
+
+
 class PostdateError(Exception):
     """Anything postdate refuses or cannot do."""
 
@@ -114,7 +119,7 @@ class AlreadyScheduled(Refused):
         """Keep the colliding key and the action that holds it."""
         self.key = key
         self.existing = existing
-        super().__init__(f"already scheduled as action {existing}: {_shown(key)}")
+        super().__init__(f"already scheduled as action {existing}: {_spoken(key)}")
 
 
 class AlreadyPublished(Refused):
@@ -124,7 +129,7 @@ class AlreadyPublished(Refused):
         """Keep the guarded key and the action whose outcome guards it."""
         self.key = key
         self.existing = existing
-        super().__init__(f"already published, or unconfirmed, as action {existing}: {_shown(key)}")
+        super().__init__(f"already published, or unconfirmed, as action {existing}: {_spoken(key)}")
 
 
 class OverlapTaken(Refused):

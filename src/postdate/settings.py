@@ -6,8 +6,12 @@ import json
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from postdate.errors import Misconfigured
+
+_PREFIX = "POSTDATE_"
 
 
 def _from_json(value: object) -> object:
@@ -36,7 +40,7 @@ class Settings(BaseSettings):
     """The POSTDATE_* settings, validated once. Durations are seconds, or ISO 8601 as in PT30S."""
 
     model_config = SettingsConfigDict(
-        env_prefix="POSTDATE_", frozen=True, extra="ignore", validate_by_name=True, validate_by_alias=True
+        env_prefix=_PREFIX, frozen=True, extra="ignore", validate_by_name=True, validate_by_alias=True
     )
 
     database_url: str = "sqlite:///postdate.db"
@@ -84,3 +88,14 @@ class Settings(BaseSettings):
     """Where `publish_post` delivers, by target; JSON in the environment: `{"instagram": "https://..."}`."""
     egress_allow: str = ""
     """Where requests may go beside public addresses: `127.0.0.1:8080, 10.1.0.0/16, hooks.internal`."""
+
+
+def read_settings() -> Settings:
+    """Return the POSTDATE_* settings. Raises `Misconfigured` naming the variable and the rule, never its value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"])).upper()
+        variable = field if field.startswith(_PREFIX) else _PREFIX + field
+        raise Misconfigured(f"{variable}: {first['msg']}") from None

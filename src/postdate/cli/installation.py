@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from postdate.app import Postdate
 from postdate.cli.failure import brief
 from postdate.errors import Invalid, Misconfigured, PostdateError
 from postdate.providers.builtin import builtin_action_types
-from postdate.settings import Settings
+from postdate.settings import Settings, read_settings
 from postdate.store.database import Database
 
 if TYPE_CHECKING:
@@ -62,14 +63,6 @@ class Installation:
         return app
 
 
-def read_settings() -> Settings:
-    """Return the POSTDATE_* settings. Raises `Misconfigured` naming the variable and the rule, never its value."""
-    try:
-        return Settings()
-    except ValidationError as error:
-        raise Misconfigured(_first(error)) from None
-
-
 def imported(reference: str) -> Postdate:
     """Return the `Postdate` that `module:app` names, looking in the current folder too.
 
@@ -84,7 +77,7 @@ def imported(reference: str) -> Postdate:
     except AttributeError:
         raise Misconfigured(f"{name} has no {attribute!r}{_instead(module)}") from None
     if not isinstance(found, Postdate):
-        raise Misconfigured(f"{reference} is a {type(found).__name__}, not a Postdate{_instead(module)}")
+        raise Misconfigured(f"{reference} is not a Postdate but of type {type(found).__name__}{_instead(module)}")
     return found
 
 
@@ -118,7 +111,7 @@ def _module(name: str) -> ModuleType:
         missing = error.name or name
         if name == missing or name.startswith(f"{missing}."):
             raise Misconfigured(f"there is no module {missing!r} (looked in {here} too)") from None
-        raise Misconfigured(f"importing {name} failed: {brief(error)}") from error
+        raise Misconfigured(f"importing {name} failed: {brief(error)}{_place(error)}") from error
     except ValidationError as error:
         raise Misconfigured(f"importing {name} failed: {_first(error)}") from error
     except PostdateError as error:
@@ -133,11 +126,11 @@ def _instead(module: ModuleType) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """Say in which line of which file it was raised."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return "" if traceback is None else f" ({traceback.tb_frame.f_code.co_filename}:{traceback.tb_lineno})"
+    """Say in which line of which file it was raised; nothing where Python itself could not read the file."""
+    ours = {__file__, importlib.__file__}
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<frozen")]
+    places = [f" ({frame.filename}:{frame.lineno})" for frame in frames if frame.filename not in ours]
+    return places[-1] if places else ""
 
 
 def _first(error: ValidationError) -> str:

@@ -79,7 +79,7 @@ class Action(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One line of an action's history: who did what, when. `status` is where the action stood afterwards, if known."""
+    """One line of an action's history: who did what, when, with what detail."""
 
     at: datetime
     cause: str

@@ -1,7 +1,7 @@
 """In which states can an action be, and which moves lead from one to another?
 
-`MOVES` is the only statement of it: the chart in the docs, the view's triggers, the console's buttons and
-the cases of the conformance suite are made from this table. Every other pair is refused (P34).
+`MOVES` is the only statement of it: the chart in the docs and the cases of the conformance suite, which holds the
+verbs, the engine and the view's triggers to it, are made from this table. Every other pair is refused (P34).
 """
 
 from __future__ import annotations

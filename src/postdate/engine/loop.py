@@ -26,7 +26,7 @@ from postdate.store.idempotency import purge_expired
 from postdate.store.queue import next_due
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from datetime import datetime
 
     import httpx2
@@ -45,6 +45,8 @@ LONGEST_PASS = timedelta(seconds=120)
 
 _PURGED_PER_TICK = 10_000
 _PAUSE_AFTER_ERROR = 1.0
+_WRITING_SECONDS = 10.0
+"""How long a stopping engine tries to write what its runs have come to."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +82,17 @@ class Engine:
             endpoints=lambda action: StoredEndpoints(kernel=kernel, action=action),
         )
         self._recovery = Recovery(kernel, self._types, self._dispatcher, worker=self._worker)
+        self.error: Exception | None = None
+        """What the last pass failed with; None where it went well."""
 
-    async def run(self, stop: asyncio.Event) -> None:
+    async def run(self, stop: asyncio.Event, *, began: Callable[[], None] | None = None) -> None:
         """Fire what is due until `stop` is set, then let what is running end within the grace time.
 
-        Raises `NotConfigured` and `SchemaMismatch` before anything is claimed.
+        Raises `NotConfigured` and `SchemaMismatch` before anything is claimed; `began` is called when that is past.
         """
         async with self._working():
+            if began is not None:
+                began()
             self._kernel.wake = self._alarm.set
             watching = asyncio.create_task(watch(self._kernel.database, self._kernel.names, self._alarm.ring))
             try:
@@ -98,13 +104,14 @@ class Engine:
 
     async def run_once(self, now: datetime) -> TickReport:
         """Do one tick and wait for everything it started: for cron hosts, and for tests that move the clock."""
+        until = monotonic() + LONGEST_PASS.total_seconds()
         async with self._working():
             report = await self.tick(now)
             due_count = found = report.due_count
             while found or not self._dispatcher.idle:  # idle alone says little: what was started may have ended already
                 await self._dispatcher.drain()
                 await self._settler.drain()
-                found = await self._claim_all()
+                found = await self._claim_all() if monotonic() < until else 0
                 due_count += found
             return TickReport(now=now, due_count=due_count, recovered=report.recovered)
 
@@ -130,7 +137,7 @@ class Engine:
 
     async def _write_the_rest(self) -> None:
         try:
-            await asyncio.wait_for(self._settler.drain(), self._kernel.settings.stop_grace.total_seconds())
+            await asyncio.wait_for(self._settler.drain(), _WRITING_SECONDS)
         except TimeoutError:
             _log.error("stopped before every outcome was written; what is missing turns unconfirmed with its lease")
 
@@ -147,11 +154,13 @@ class Engine:
                 else:
                     await self._claim_all()
                 await self._set_alarm()
-            except Exception:  # noqa: BLE001 - logged, and the next pass is a new chance
+            except Exception as error:  # noqa: BLE001 - logged, and the next pass is a new chance
+                self.error = error
                 # as text: a host's log set-up may render an exception with its locals, and so with its secrets
                 _log.warning("a pass failed, trying again", traceback=format_exc(), pause=_PAUSE_AFTER_ERROR)
                 await asyncio.wait([stopping], timeout=_PAUSE_AFTER_ERROR)
             else:
+                self.error = None
                 await self._alarm.wait(at_most=max(next_tick - monotonic(), 0.0))
 
     async def _claim_all(self) -> int:

@@ -156,7 +156,7 @@ def request_fields(row: RowMapping) -> dict[str, Any]:
 def is_unique_violation(error: DBAPIError) -> bool:
     """Whether the error says that a unique key, or the publish guard, refused a row."""
     original = error.orig
-    sqlstate = getattr(original, "sqlstate", None)
+    sqlstate = getattr(original, "sqlstate", None) or getattr(original, "pgcode", None)  # psycopg2 says pgcode
     return sqlstate == "23505" or "UNIQUE constraint failed" in str(original) or "queue_guard" in str(original)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 from sqlalchemy import URL, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
@@ -32,6 +33,16 @@ _ASYNC_DRIVERS = {
     "postgresql": "postgresql+psycopg",
     "postgresql+psycopg": "postgresql+psycopg",
     "postgresql+asyncpg": "postgresql+asyncpg",
+}
+
+# Behind a transaction-mode pooler the next transaction meets another server connection, which has prepared nothing.
+_UNPREPARED: dict[str, dict[str, Any]] = {
+    "psycopg": {"prepare_threshold": None},
+    "asyncpg": {
+        "statement_cache_size": 0,
+        "prepared_statement_cache_size": 0,
+        "prepared_statement_name_func": lambda: f"__postdate_{uuid4()}__",
+    },
 }
 
 
@@ -111,8 +122,14 @@ def _options(url: URL) -> dict[str, Any]:
             message = f"the folder of the SQLite file does not exist: {folder}"
             raise Misconfigured(message)
         return {"connect_args": {"timeout": _BUSY_TIMEOUT_MS / 1000}}
-    # READ COMMITTED whatever the server's default: the claim's second look at the guard depends on it
-    return {"isolation_level": "READ COMMITTED", "pool_pre_ping": True, "pool_size": 10, "max_overflow": 10}
+    return {
+        # whatever the server's default: the claim's second look at the guard depends on it
+        "isolation_level": "READ COMMITTED",
+        "pool_pre_ping": True,
+        "pool_size": 10,
+        "max_overflow": 10,
+        "connect_args": _UNPREPARED[url.get_driver_name()],
+    }
 
 
 def _prepare(engine: Engine) -> None:

@@ -89,4 +89,5 @@ def purge_expired(tx: Transaction, *, now: datetime, limit: int) -> int:
     """Forget up to `limit` expired keys and return how many."""
     table = tx.tables.idempotency
     expired = select(table.c.scope, table.c.key).where(table.c.expires_at <= now).limit(limit)
+    expired = expired.with_for_update(skip_locked=True)  # a key that is being taken anew is not expired any more
     return tx.execute(delete(table).where(tuple_(table.c.scope, table.c.key).in_(expired))).rowcount

@@ -52,7 +52,7 @@ def list_actions(
     """Return actions in the order of `(publish_at, id)`, at most `limit` of them.
 
     `since` and `until` (aware, until excluded) bound `publish_at`; `after` is the id of the last action of the page
-    before. Raises `Invalid` naming the field.
+    before. Raises `Invalid` naming the field, or `ActionNotFound`.
     """
     if not 1 <= limit <= MAX_LIMIT:
         raise Invalid(field="limit", rule=f"must be 1 to {MAX_LIMIT}", value=limit)
@@ -68,7 +68,8 @@ def list_actions(
         until=None if until is None else utc(until, field="until"),
     )
     with kernel.transaction(connection, read_only=True) as tx:
-        return page_of_actions(tx, wanted, limit=limit, after=owner_id(after, field="after"))
+        last = None if after is None else existing(tx, action_uuid(after)).id
+        return page_of_actions(tx, wanted, limit=limit, after=last)
 
 
 def history(kernel: Kernel, action: UUID | str, *, connection: Connectable | Unbegun | None = None) -> list[Event]:
