@@ -9,12 +9,12 @@ import typer
 
 from postdate.cli import moves, reading
 from postdate.cli.command import APP, APP_HELP, PANEL, DatabaseUrlOption
-from postdate.cli.db import db
 from postdate.cli.failure import ExitCode, Guarded
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
-from postdate.cli.schedule import schedule
-from postdate.cli.serve import serve
+from postdate.cli.scheduling import schedule
+from postdate.cli.schema import db
+from postdate.cli.serving import serve
 
 __all__ = ["ExitCode", "cli", "main"]
 

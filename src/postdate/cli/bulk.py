@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from postdate.cli.rows import new_action
-from postdate.errors import Invalid
+from postdate.domain.action import Action
+from postdate.errors import Invalid, PostdateError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     from postdate.app import Postdate
     from postdate.cli.lines import Row
     from postdate.cli.rows import Defaults
-    from postdate.domain.action import Action
-    from postdate.errors import PostdateError
     from postdate.verbs import NewAction
+
+Results: TypeAlias = list[tuple[int, Action | PostdateError]]
+"""The line of each row of a batch, and what became of it, in the order of the file."""
 
 BATCH_ROWS = 500
 """How many rows share a transaction, at most."""
@@ -32,15 +34,20 @@ class Tally:
     refused: int = 0
     line: int = 0
 
+    def count(self, results: Results) -> None:
+        """Add what became of a batch."""
+        refused = sum(isinstance(result, PostdateError) for _, result in results)
+        self.refused += refused
+        self.scheduled += len(results) - refused
+        self.line = results[-1][0]
+
     def __str__(self) -> str:
         """Say it in a few words."""
         return f"{self.scheduled} scheduled, {self.refused} refused"
 
 
-def schedule_rows(
-    app: Postdate, rows: Iterable[Row], defaults: Defaults, *, actor: str
-) -> Iterator[list[tuple[int, Action | PostdateError]]]:
-    """Yield, batch by batch once it is committed, the line of each row and what became of it."""
+def schedule_rows(app: Postdate, rows: Iterable[Row], defaults: Defaults, *, actor: str) -> Iterator[Results]:
+    """Yield what became of each batch, once it is committed."""
     for batch in batches(rows):
         yield _schedule_batch(app, batch, defaults, actor=actor)
 
@@ -59,9 +66,7 @@ def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
         yield batch
 
 
-def _schedule_batch(
-    app: Postdate, batch: Sequence[Row], defaults: Defaults, *, actor: str
-) -> list[tuple[int, Action | PostdateError]]:
+def _schedule_batch(app: Postdate, batch: Sequence[Row], defaults: Defaults, *, actor: str) -> Results:
     news: dict[int, NewAction] = {}
     results: dict[int, Action | PostdateError] = {}
     for row in batch:

@@ -72,12 +72,12 @@ def _broken(taken: list[Line], error: csv.Error) -> Invalid:
     if taken[0].data is None:
         return too_long()
     rule = "a quote is not closed" if len(taken) > 1 or "end of data" in str(error) else str(error)
-    return Invalid(field="line", rule=f"is not CSV: {rule}")
+    return Invalid(field="row", rule=f"is not CSV: {rule}")
 
 
 def too_long() -> Invalid:
     """Return what is wrong with a line that was not kept."""
-    return Invalid(field="line", rule=f"must be at most {MAX_LINE} bytes long")
+    return Invalid(field="row", rule=f"must be at most {MAX_LINE} bytes long")
 
 
 def _columns(header: _Record | None) -> list[str]:
@@ -100,7 +100,7 @@ def _given(columns: list[str], cells: list[str] | Invalid) -> dict[str, object] 
     if isinstance(cells, Invalid):
         return cells
     if len(cells) != len(columns):
-        return Invalid(field="line", rule=f"must have {len(columns)} cells, as the header has", value=len(cells))
+        return Invalid(field="row", rule=f"must have {len(columns)} cells, as the header has", value=len(cells))
     given: dict[str, object] = {}
     for column, cell in zip(columns, cells, strict=True):
         if _UNDECODED.search(cell):

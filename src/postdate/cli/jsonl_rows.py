@@ -26,6 +26,8 @@ def json_object(text: str, *, field: str) -> dict[str, object]:
     """Return the JSON object in `text`. Raises `Invalid`."""
     try:
         value = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise Invalid(field=field, rule=f"must be JSON: {error.msg} at character {error.pos + 1}") from None
     except (ValueError, RecursionError) as error:
         raise Invalid(field=field, rule=f"must be JSON: {error}") from None
     if not isinstance(value, dict):
@@ -35,9 +37,9 @@ def json_object(text: str, *, field: str) -> dict[str, object]:
 
 def _given(data: bytes) -> dict[str, object] | Invalid:
     try:
-        given = json_object(data.decode(), field="line")
+        given = json_object(data.decode().strip(), field="row")
     except UnicodeDecodeError:
-        return Invalid(field="line", rule="must be UTF-8")
+        return Invalid(field="row", rule="must be UTF-8")
     except Invalid as error:
         return error
     return {name: value for name, value in given.items() if value is not None}

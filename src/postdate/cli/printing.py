@@ -191,7 +191,7 @@ def _known(action: Action, tz: str | None) -> str:
         "thing ": action.thing_id,
         "target ": action.target_key,
         "next ": None if action.next_attempt_at is None else instant_text(action.next_attempt_at, tz),
-        "attempts ": action.attempt_count or None,
+        "attempts ": action.attempt_count if action.attempt_count > 1 else None,
         "error ": action.last_error,
     }
     return plain(", ".join(f"{name}{value}" for name, value in said.items() if value is not None))

@@ -88,4 +88,5 @@ def _bound(value: str | None, tz: str | None, *, field: str) -> datetime | None:
     try:
         return moment(value, tz=tz, gap="forward", fold="first", default_zone=lambda: None).publish_at
     except Invalid as error:
-        raise type(error)(field=error.field.replace("at", field), rule=error.rule, value=error.value) from None
+        named = field if error.field == "at" else error.field
+        raise Invalid(field=named, rule=error.rule, value=error.value) from None

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from postdate.app import Postdate
+    from postdate.cli.bulk import Results
     from postdate.cli.lines import Row
 
 FILE_PANEL = "Many at once"
@@ -132,21 +133,23 @@ def _schedule_all(
     try:
         with progress_bar(file, wanted=not as_json) as moved:
             for results in schedule_rows(app, rows, defaults, actor=actor):
-                for line, result in results:
-                    tally.line = line
-                    if isinstance(result, PostdateError):
-                        tally.refused += 1
-                        tell(f"line {line}: {result}")
-                        continue
-                    tally.scheduled += 1
-                    if as_json:
-                        print_json({"line": line} | action_json(result))
+                tally.count(results)
+                _report(results, as_json=as_json)
                 moved(tally)
     except BaseException:
         if tally.line:
             tell(f"stopped after the row of line {tally.line}: {tally}")
         raise
     return tally
+
+
+def _report(results: Results, *, as_json: bool) -> None:
+    for line, result in results:
+        if isinstance(result, PostdateError):
+            tell(f"line {line}: {result}")
+        elif as_json:
+            print_json({"line": line} | action_json(result))
+    sys.stdout.flush()  # whoever reads may act on what is committed
 
 
 def _payload(payload: str | None, pairs: Sequence[str]) -> dict[str, object]:
