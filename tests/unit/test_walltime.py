@@ -246,7 +246,7 @@ class TestForms:
             ("", "must have the form"),
             (" 2026-05-20T09:00", "blanks"),
             ("2026-05-20T09:00\n", "blanks"),
-            ("２026-05-20T09:00", "must be ASCII"),  # noqa: RUF001
+            ("２026-05-20T09:00", "must be ASCII"),
             ("2026-05-20T09:0٣", "must be ASCII"),
             ("2026\u201105-20T09:00", "must be ASCII"),
             ("2026-05-20T09:00Z", "offset"),
