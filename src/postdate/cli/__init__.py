@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -28,6 +30,7 @@ cli = typer.Typer(
     cls=Guarded,
     epilog=EXIT_CODES.replace("\n", " "),
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="markdown",  # its paragraphs are filled
     pretty_exceptions_enable=False,  # they show local variables, and with them secrets
 )
@@ -35,6 +38,8 @@ cli = typer.Typer(
 
 def main() -> None:
     """Run the command line."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no reason to fail
     cli(prog_name="postdate")
 
 

@@ -12,6 +12,7 @@ import typer
 from sqlalchemy import URL
 
 from postdate.cli.command import command
+from postdate.cli.failure import brief
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
 from postdate.engine.loop import worker_name
@@ -90,12 +91,20 @@ async def _run(app: Postdate, types: Sequence[str]) -> None:
     stop = asyncio.Event()
     _stop_on_signal(stop, grace=app.settings.stop_grace.total_seconds())
     try:
-        await app.kernel.read_clock()  # so that a database which cannot be used is told before anything else
+        await _require_database(app)
         _log.info("serving", types=list(types), database=_shown(app.kernel.database.url), worker=worker_name())
         await app.run(stop, types=types)
         _log.info("stopped")
     finally:
         await app.close()
+
+
+async def _require_database(app: Postdate) -> None:
+    """Raise what is wrong with the database before anything is said about serving it."""
+    try:
+        await app.kernel.read_clock()
+    except OSError as error:  # asyncpg's own, where others raise an error of the database
+        raise Misconfigured(f"the database cannot be used: {brief(error)}") from error
 
 
 def _stop_on_signal(stop: asyncio.Event, *, grace: float) -> None:

@@ -115,6 +115,13 @@ def test_a_database_that_cannot_be_used_is_one_line_without_its_password(
     assert "pass/word" not in answer.err
 
 
+def test_a_server_that_is_not_there_is_one_line_with_asyncpg_too(elsewhere: Path, logging_kept: None) -> None:
+    answer = Shell("postgresql+asyncpg://u:secret@127.0.0.1:1/name")("serve", "--types", "reminder")
+    assert answer.code == 4
+    assert answer.err.startswith("postdate: the database cannot be used: ConnectionRefusedError: ")
+    assert answer.err.count("\n") == 1
+
+
 def test_a_driver_that_is_not_installed_is_told_with_what_to_install(
     elsewhere: Path, logging_kept: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,5 +159,6 @@ def test_version_and_help_need_neither_database_nor_settings(elsewhere: Path, lo
     assert shell.done("--version").out == f"postdate {version('postdate')}\n"
     helped = " ".join(shell.done("--help", POSTDATE_STOP_GRACE="soon").out.split())
     assert "5 partly done" in helped
+    assert shell.done("-h").out == shell.done("--help").out
     for command in ("serve", "schedule", "list", "show", "cancel", "reschedule", "post-now", "retry", "db"):
         assert shell.done(command, "--help").out

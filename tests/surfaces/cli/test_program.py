@@ -30,6 +30,17 @@ def test_python_m_postdate_is_the_same_program() -> None:
     assert answer.stdout.decode() == f"postdate {version('postdate')}\n"
 
 
+def test_a_terminal_that_knows_no_accents_is_no_reason_to_fail(on_sqlite: Shell, local: Program) -> None:
+    on_sqlite.reminder("--thing", "Olá")
+    ascii_only = local.environment | {"PYTHONIOENCODING": "ascii"}
+    people, programs = (
+        subprocess.run([SCRIPT, *command], env=ascii_only, capture_output=True, check=True).stdout
+        for command in (["list"], ["list", "--json"])
+    )
+    assert b"thing Ol\\xe1" in people
+    assert json.loads(programs)["thing_id"] == "Olá"
+
+
 def test_a_reader_that_goes_away_ends_the_program_quietly(on_sqlite: Shell, local: Program) -> None:
     on_sqlite.reminder()
     for command in (("list",), ("list", "--json")):
