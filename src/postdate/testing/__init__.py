@@ -1,8 +1,8 @@
 """What do the tests of a project that uses postdate need?
 
-`postdate.testing.postgres` starts a real, throw-away PostgreSQL server. `postdate.testing.providers` finds out whether a
-provider says what really happened, against scripted HTTP and mail servers. `postdate.testing.runs` runs a handler once as
-the engine does.
+`postdate.testing.postgres` starts a real, throw-away PostgreSQL server.
+`postdate.testing.providers` finds out whether a provider says what happened, against scripted HTTP and mail servers.
+`postdate.testing.runs` runs a handler once, as the engine does.
 """
 
 from __future__ import annotations
