@@ -22,11 +22,11 @@ def owner_id(value: UUID | str | None, *, field: str) -> UUID | None:
         raise Invalid(field=field, rule="must be a uuid", value=value) from None
 
 
-def action_uuid(value: UUID | str) -> UUID:
+def action_uuid(value: UUID | str, *, field: str = "action") -> UUID:
     """Return the id of an action. Raises `Invalid`."""
-    found = owner_id(value, field="action")
+    found = owner_id(value, field=field)
     if found is None:
-        raise Invalid(field="action", rule="must be a uuid")
+        raise Invalid(field=field, rule="must be a uuid")
     return found
 
 

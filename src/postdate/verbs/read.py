@@ -68,7 +68,7 @@ def list_actions(
         until=None if until is None else utc(until, field="until"),
     )
     with kernel.transaction(connection, read_only=True) as tx:
-        last = None if after is None else existing(tx, action_uuid(after)).id
+        last = None if after is None else existing(tx, action_uuid(after, field="after")).id
         return page_of_actions(tx, wanted, limit=limit, after=last)
 
 
