@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from datetime import timedelta
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pydantic import TypeAdapter
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 
 from postdate import verbs
 from postdate.clock import SystemClock
@@ -30,7 +30,7 @@ from postdate.store.migrate import upgrade
 from postdate.store.names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
@@ -46,7 +46,7 @@ H = TypeVar("H", bound=Handler)
 
 def _called(verb: Callable[Concatenate[Kernel, P], R]) -> Callable[Concatenate[SyncVerbs, P], R]:
     def bound(self: SyncVerbs, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        return verb(self._kernel, *args, **kwargs)
+        return verb(self._app.kernel, *args, **kwargs)
 
     update_wrapper(bound, verb)
     return bound
@@ -64,6 +64,9 @@ def _awaited(verb: Callable[Concatenate[Kernel, P], R]) -> Callable[Concatenate[
                     return await own.run_sync(lambda connection: call(Unbegun(connection)))
             case AsyncConnection() | AsyncSession() as guest:
                 return await guest.run_sync(call)
+            case async_scoped_session() as scoped:
+                session: AsyncSession = scoped()
+                return await session.run_sync(call)
             case other:
                 message = f"connection= takes an AsyncConnection or AsyncSession here, not {type(other).__name__}"
                 raise Misconfigured(message)
@@ -75,8 +78,8 @@ def _awaited(verb: Callable[Concatenate[Kernel, P], R]) -> Callable[Concatenate[
 class SyncVerbs:
     """The verbs for synchronous callers; `connection=` takes a SQLAlchemy Connection or Session."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, app: Postdate) -> None:
+        self._app = app
 
     schedule = _called(verbs.schedule)
     schedule_many = _called(verbs.schedule_many)
@@ -127,7 +130,7 @@ class Postdate:
             clock=clock or SystemClock(),
             zone_of=zone_of,
         )
-        self.sync = SyncVerbs(self.kernel)
+        self.sync = SyncVerbs(self)
         self._background: Background | None = None
 
     schedule = _awaited(verbs.schedule)
@@ -190,6 +193,30 @@ class Postdate:
         """Register action types made elsewhere, such as the built-in ones. Raises `Invalid` where a name is taken."""
         for action_type in action_types:
             self.kernel.registry.add(action_type)
+
+    def on(self, database_url: str, *, clock: Clock | None = None) -> Postdate:
+        """Return this app on another database, and by `clock` where given.
+
+        The action types are shared: one that is registered with either is known to both. Raises `Misconfigured`.
+        """
+        settings = self.settings.model_copy(update={"database_url": database_url})
+        other = Postdate(settings=settings, zone_of=self.kernel.zone_of, clock=clock)
+        other.kernel.registry = self.kernel.registry
+        return other
+
+    @contextmanager
+    def working_on(self, database_url: str, *, clock: Clock | None = None) -> Iterator[None]:
+        """Let this very app work on another database, and by `clock` where given, within the block: for tests.
+
+        It is for every thread, so that a server's do so too; no engine of this app may be running when it begins.
+        """
+        before, there = (self.settings, self.kernel), self.on(database_url, clock=clock)
+        self.settings, self.kernel = there.settings, there.kernel
+        try:
+            yield
+        finally:
+            there.kernel.database.close_sync()
+            self.settings, self.kernel = before
 
     def migrate(self) -> None:
         """Bring the database's schema up to this version."""

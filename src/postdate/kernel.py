@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 
 from postdate.ids import TimeOrderedIds
 from postdate.store.database import READ_ONLY
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 ZoneOf = Callable[[UUID | None, UUID], str | None]
 """`zone_of(workspace, user)` answers an IANA zone, or None to look in our own tables."""
 
-Connectable = Lendable | AsyncConnection | AsyncSession
+Connectable = Lendable | AsyncConnection | AsyncSession | async_scoped_session[Any]
 """What a caller may hand over so that a verb works in their transaction; the async ones to the async verbs."""
 
 

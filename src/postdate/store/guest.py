@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, scoped_session
 from sqlalchemy.pool import StaticPool
 
 from postdate.errors import Misconfigured
@@ -32,7 +32,7 @@ class DriverConnection(Protocol):
         """Return a cursor."""
 
 
-Lendable = Connection | Session | DriverConnection
+Lendable = Connection | Session | scoped_session[Any] | DriverConnection
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def lent_connection(connection: object, database: Database) -> Iterator[Connecti
     match connection:
         case Connection():
             yield _in_transaction(connection)
-        case Session():
+        case Session() | scoped_session():
             yield _in_transaction(connection.connection())
         case _:
             with _guest_engine(connection, database).connect() as guest:
