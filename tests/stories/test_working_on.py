@@ -59,8 +59,9 @@ async def test_a_copy_on_another_database_shares_the_action_types_alone(
     await app.close()
 
 
-def test_the_schema_is_looked_at_there_too(empty_database_url: str, sqlite_url: str) -> None:
-    app = shop(sqlite_url)
+def test_the_schema_is_looked_at_there_too(empty_database_url: str, tmp_path: Path) -> None:
+    app = shop(f"sqlite:///{tmp_path}/here.db")
+    app.migrate()
     assert app.sync.list() == []
     with app.working_on(empty_database_url):
         with pytest.raises(SchemaMismatch):
