@@ -41,4 +41,8 @@ def optional_name(value: object, *, field: str, limit: int = MAX_NAME) -> str | 
 
 def cleaned(value: object, *, limit: int = MAX_ERROR) -> str:
     """Return text from outside as any database stores it: no NUL, no lone surrogate, at most `limit` characters."""
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", str(value)[:limit])
+    try:
+        words = str(value)
+    except Exception:  # noqa: BLE001 - an error that cannot say what it is must not hide that it happened
+        words = f"a {type(value).__name__} without words"
+    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", words[:limit])

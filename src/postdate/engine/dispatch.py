@@ -13,6 +13,7 @@ import structlog
 
 from postdate.domain.endpoint import Endpoints, RememberedEndpoints
 from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Rejected, Skipped, Unconfirmed
+from postdate.domain.text import cleaned
 from postdate.errors import InvalidPayload
 from postdate.registry import Context
 
@@ -237,4 +238,4 @@ def _said(answer: object) -> Outcome:
 def _raised(error: BaseException) -> Outcome:
     if isinstance(error, _SAID):
         return error
-    return Unconfirmed(f"{type(error).__name__}: {error}")
+    return Unconfirmed(f"{type(error).__name__}: {cleaned(error)}")
