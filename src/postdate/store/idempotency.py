@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, select, tuple_
 from sqlalchemy.dialects import postgresql, sqlite
 
-from postdate.store.sets import rowset
+from postdate.store.sets import row_address, rowset, selected_by
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -88,6 +88,7 @@ def release_keys_of(tx: Transaction, action_id: UUID) -> None:
 def purge_expired(tx: Transaction, *, now: datetime, limit: int) -> int:
     """Forget up to `limit` expired keys and return how many."""
     table = tx.tables.idempotency
-    expired = select(table.c.scope, table.c.key).where(table.c.expires_at <= now).limit(limit)
+    address = row_address(tx, table)
+    expired = select(address).where(table.c.expires_at <= now).order_by(table.c.expires_at).limit(limit)
     expired = expired.with_for_update(skip_locked=True)  # a key that is being taken anew is not expired any more
-    return tx.execute(delete(table).where(tuple_(table.c.scope, table.c.key).in_(expired))).rowcount
+    return tx.execute(delete(table).where(selected_by(tx, address, expired))).rowcount
