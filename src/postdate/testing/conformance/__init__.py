@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pytest import register_assert_rewrite
+import pytest
 
-register_assert_rewrite("postdate.testing.conformance.cases")  # so that a failed case shows its values
+pytest.register_assert_rewrite("postdate.testing.conformance.cases")  # so that a failed case shows its values
 
-from postdate.testing.conformance.suite import PostgresConformance, SqliteConformance, StoreConformance  # noqa: E402
+from postdate.testing.conformance.suite import PostgresConformance, SqliteConformance, StoreConformance
 
 __all__ = ["PostgresConformance", "SqliteConformance", "StoreConformance"]

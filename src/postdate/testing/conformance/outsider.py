@@ -9,10 +9,10 @@ import json
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
 
-from sqlalchemy import NullPool, create_engine, text
+from sqlalchemy import create_engine, text
 from sqlalchemy.exc import DBAPIError
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SYNC_DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+
+Values: TypeAlias = dict[str, Any]
+"""Columns of a row, or arguments of a verb."""
 
 Refusal = DBAPIError
 """What a database raises when it refuses a statement."""
@@ -41,7 +44,11 @@ class Outsider:
     @cached_property
     def engine(self) -> Engine:
         """An engine as its host would make one: none of our settings, on SQLite the driver's own transactions."""
-        return create_engine(self._url.set(drivername=_SYNC_DRIVERS[self._url.get_backend_name()]), poolclass=NullPool)
+        return create_engine(self._url.set(drivername=_SYNC_DRIVERS[self._url.get_backend_name()]))
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.engine.dispose()
 
     @contextmanager
     def connection(self) -> Iterator[Connection]:
@@ -75,7 +82,7 @@ class Outsider:
         where = "where id = :action_id"
         return self.run(f"update {{ns}}scheduled_actions set {changes} {where}", action_id=action_id, **values)
 
-    def column(self, action_id: UUID, name: LiteralString) -> Any:
+    def column(self, action_id: UUID, name: str) -> Any:
         """Return one column of one row of the view."""
         where = "where id = :action_id"
         ((value,),) = self.rows(f"select {name} from {{ns}}scheduled_actions {where}", action_id=action_id)
@@ -93,7 +100,7 @@ class Outsider:
         """Return a statement with the names of our tables filled in."""
         return text(statement.replace("{ns}", self.ns))
 
-    def written(self, values: dict[str, Any]) -> dict[str, Any]:
+    def written(self, values: Values) -> Values:
         """Return values as this database's own programs write them."""
         return {name: self._written(value) for name, value in values.items()}
 
@@ -107,3 +114,8 @@ class Outsider:
                 return (value - _EPOCH) // timedelta(microseconds=1)
             case _:
                 return value
+
+
+def sqlstate(error: BaseException | None) -> str | None:
+    """Return the code with which PostgreSQL refused a statement, or None."""
+    return getattr(error.orig, "sqlstate", None) if isinstance(error, DBAPIError) else None

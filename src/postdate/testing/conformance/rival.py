@@ -56,8 +56,7 @@ class Rival:
     def meet(self) -> None:
         """Wait until the rival waits for a lock, or has ended."""
         until = monotonic() + A_WHILE
-        with self._outsider.engine.connect() as watching:
-            watching = watching.execution_options(isolation_level="AUTOCOMMIT")
+        with self._outsider.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as watching:
             while not (self.future.done() or watching.scalar(_WAITS, {"pid": self._pid})):
                 assert monotonic() < until, "it neither waits nor ends"
 

@@ -8,20 +8,26 @@ import pytest
 
 from postdate.settings import Settings
 from postdate.testing.conformance.cases.batches import BatchCases
-from postdate.testing.conformance.cases.data import InstantCases, PayloadCases, TextCases
+from postdate.testing.conformance.cases.concurrency import ConcurrencyCases
+from postdate.testing.conformance.cases.concurrent_deletion import ConcurrentDeletionCases
 from postdate.testing.conformance.cases.deletion import DeletionCases
 from postdate.testing.conformance.cases.fence import FenceCases
 from postdate.testing.conformance.cases.frozen import FrozenCases
 from postdate.testing.conformance.cases.guard import PublishGuardCases, VerdictCases
 from postdate.testing.conformance.cases.idempotency import IdempotencyCases
+from postdate.testing.conformance.cases.instants import InstantCases
+from postdate.testing.conformance.cases.isolation import IsolationCases
 from postdate.testing.conformance.cases.keys import KeyCases
 from postdate.testing.conformance.cases.moving import MovingCases
 from postdate.testing.conformance.cases.odd_rows import OddRowCases
+from postdate.testing.conformance.cases.payloads import PayloadCases
+from postdate.testing.conformance.cases.postgres_view import PostgresViewCases
 from postdate.testing.conformance.cases.rescheduling import ReschedulingCases
+from postdate.testing.conformance.cases.sessions import SessionCases
 from postdate.testing.conformance.cases.sqlite_view import SqliteViewCases
+from postdate.testing.conformance.cases.texts import TextCases
 from postdate.testing.conformance.cases.transactions import TransactionCases
 from postdate.testing.conformance.cases.view import ViewCases
-from postdate.testing.conformance.cases.concurrent_deletion import ConcurrentDeletionCases
 from postdate.testing.conformance.outsider import Outsider
 from postdate.testing.scene import Scene
 
@@ -61,14 +67,18 @@ class StoreConformance(
             yield scene
 
     @pytest.fixture
-    def outsider(self, scene: Scene) -> Outsider:
+    def outsider(self, scene: Scene) -> Iterator[Outsider]:
         """Another program at the same database."""
-        return Outsider(scene)
+        outsider = Outsider(scene)
+        yield outsider
+        outsider.close()
 
 
 class SqliteConformance(StoreConformance, SqliteViewCases):
     """What holds on SQLite."""
 
 
-class PostgresConformance(StoreConformance, ConcurrentDeletionCases):
+class PostgresConformance(
+    StoreConformance, PostgresViewCases, IsolationCases, SessionCases, ConcurrencyCases, ConcurrentDeletionCases
+):
     """What holds on PostgreSQL."""

@@ -76,9 +76,10 @@ class BatchCases:
     def test_a_thousand_rows_get_in_as_they_were_asked(self, scene: Scene) -> None:
         """In their order, each with its own values."""
         at = scene.clock.now()
-        rows = [_new(scene, payload={"thing_id": str(n)}, at=at + timedelta(seconds=n % 7)) for n in range(1000)]
+        things = [(str(n), at + timedelta(seconds=n % 7)) for n in range(1000)]
+        rows = [_new(scene, payload={"thing_id": thing}, at=due) for thing, due in things]
         made = [one for one in scene.app.sync.schedule_many(rows) if not isinstance(one, PostdateError)]
-        assert [(one.thing_id, one.publish_at) for one in made] == [(row.payload["thing_id"], row.at) for row in rows]
+        assert [(one.thing_id, one.publish_at) for one in made] == things
         assert [one.id for one in made] == sorted(one.id for one in made), "ids rise in the order of the rows"
         in_order = sorted(made, key=lambda one: (one.publish_at, one.id))
         assert scene.app.sync.list(limit=1000) == in_order

@@ -14,7 +14,8 @@ from postdate.testing.factories import STATES, make_profile, make_workspace
 from postdate.testing.moves import settle_as
 
 if TYPE_CHECKING:
-    from postdate.testing.conformance.outsider import Outsider
+    from postdate.domain.states import Reason
+    from postdate.testing.conformance.outsider import Outsider, Values
     from postdate.testing.scene import Scene
 
 OWNERS = ["workspace", "profile"]
@@ -29,7 +30,7 @@ class DeletionCases:
         self, scene: Scene, outsider: Outsider, owner: str
     ) -> None:
         """P12, P13: in every state; queue, outcomes, history and idempotency keys with them, and nobody else's."""
-        neighbour = {"workspace": make_workspace(scene.app), "user": make_profile(scene.app)}
+        neighbour: Values = {"workspace": make_workspace(scene.app), "user": make_profile(scene.app)}
         others = [
             scene.action(status, reason, idempotency_key=f"k{n}", **neighbour) for n, (status, reason) in _states()
         ]
@@ -57,7 +58,7 @@ class DeletionCases:
     @pytest.mark.parametrize("owner", OWNERS)
     def test_the_key_of_a_deleted_action_is_free(self, scene: Scene, outsider: Outsider, owner: str) -> None:
         """P64: what was published for somebody who left bars nobody."""
-        asked = {"payload": {"thing_id": "post-1"}}
+        asked: Values = {"payload": {"thing_id": "post-1"}}
         scene.action(Status.PUBLISHED, **asked)
         _delete(scene, outsider, owner)
         with pytest.raises(OwnerNotFound) as refused:
@@ -105,7 +106,7 @@ class DeletionCases:
         assert settle_as(scene.app, action, Cause.PUBLISHED)
 
 
-def _states() -> list[tuple[int, tuple[Status, object]]]:
+def _states() -> list[tuple[int, tuple[Status, Reason | None]]]:
     return list(enumerate(STATES))
 
 

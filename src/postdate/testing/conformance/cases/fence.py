@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from postdate.domain.action import Action
+    from postdate.registry import Context
     from postdate.testing.conformance.outsider import Outsider
     from postdate.testing.scene import Scene
 
@@ -72,7 +73,6 @@ class FenceCases:
             q = tx.tables.queue
             held = [action.id for action in actions[:3]]
             tx.execute(q.update().where(q.c.action_id.in_(held)).values(lease_token=token))
-        scene.app.sync.get(actions[0].id)
         causes = (Cause.PUBLISHED, Cause.NOT_SENT, Cause.REJECTED, Cause.PUBLISHED)
         now = scene.clock.now()
         endings = {
@@ -117,7 +117,7 @@ class FenceCases:
         """The provider tells a repeated call apart: the same idempotency key, one more attempt."""
 
         @scene.app.action("charge", idempotent=True)
-        async def charge(ctx: object, _payload: dict[str, object]) -> None:
+        async def charge(ctx: Context, _payload: dict[str, object]) -> None:
             scene.runs.append(ctx)
             raise Unconfirmed("no answer")
 

@@ -11,7 +11,7 @@ from postdate.domain.states import Reason, Status
 from postdate.testing.conformance.outsider import Refusal
 
 if TYPE_CHECKING:
-    from postdate.testing.conformance.outsider import Outsider
+    from postdate.testing.conformance.outsider import Outsider, Values
     from postdate.testing.scene import Scene
 
 
@@ -35,7 +35,7 @@ class FrozenCases:
         """P96: an upsert is an edit."""
         action = scene.action()
         before = outsider.contents()
-        row = {
+        row: Values = {
             "id": action.id,
             "user_id": scene.user,
             "action_type": "publish_post",
@@ -63,7 +63,7 @@ class FrozenCases:
                 outsider.run(f"update {{ns}}action_events set {name} = {name}")
         if outsider.is_sqlite:
             ((first,),) = outsider.rows("select min(id) from {ns}action_events")
-            line = {"id": first, "action_id": action.id, "at": 0, "cause": "forged", "actor": "eve"}
+            line: Values = {"id": first, "action_id": action.id, "at": 0, "cause": "forged", "actor": "eve"}
             names, marks = ", ".join(line), ", ".join(f":{name}" for name in line)
             with pytest.raises(Refusal):
                 outsider.run(f"insert or replace into {{ns}}action_events ({names}) values ({marks})", **line)

@@ -30,7 +30,7 @@ class Means:
     """One way to push an action towards a status, and the move that it makes where that is allowed."""
 
     name: str
-    push: Callable[[Scene, Action], Any]
+    push: Callable[[Scene, Outsider, Action], Any]
     move: Move | None
     reason: Reason | None = None
 
@@ -53,16 +53,18 @@ class MovingCases:
         for reason in (reason for status, reason in STATES if status is source):
             allowed = [one for one in means if one.allowed_at(source, reason)]
             for one in allowed:
-                self._moves(scene, one, source, reason)
+                self._moves(scene, outsider, one, scene.action(source, reason))
             action = scene.action(source, reason)
+            before = outsider.contents()
             for one in means:
                 if one not in allowed:
-                    self._changes_nothing(scene, outsider, one, action)
+                    with suppress(MoveRefused, Refusal):
+                        one.push(scene, outsider, action)
+                    assert outsider.contents() == before, f"{one.name} changed an action that was {source} ({reason})"
 
     @staticmethod
-    def _moves(scene: Scene, means: Means, source: Status, reason: Reason | None) -> None:
-        before = scene.action(source, reason)
-        means.push(scene, before)
+    def _moves(scene: Scene, outsider: Outsider, means: Means, before: Action) -> None:
+        means.push(scene, outsider, before)
         after, move = scene.get(before), means.move
         assert move is not None
         assert (after.status, after.reason) == (move.target, means.reason), means.name
@@ -72,15 +74,6 @@ class MovingCases:
             assert last.cause == move.cause, f"{means.name} is in the history"
         if after.status is Status.QUEUED:  # out of the way of the next one, which has to be claimed first
             scene.app.sync.cancel(after.id)
-
-    @staticmethod
-    def _changes_nothing(scene: Scene, outsider: Outsider, means: Means, action: Action) -> None:
-        before = outsider.contents()
-        with suppress(MoveRefused, Refusal):
-            means.push(scene, action)
-        assert outsider.contents() == before, (
-            f"{means.name} changed an action that was {action.status} ({action.reason})"
-        )
 
     def test_a_claim_counts_one_attempt_and_says_when_and_until_when(self, scene: Scene) -> None:
         """P27, P57; attempts are counted once, at the claim (P71)."""
@@ -155,7 +148,7 @@ def _towards(target: Status) -> Iterator[Means]:
     by_view = next((move for move in MOVES if move.cause is Cause.CANCEL and move.target is target), None)
     yield Means(
         name=f"update the view to {target}",
-        push=lambda scene, action: Outsider(scene).update(action.id, status=str(target)),
+        push=lambda _scene, outsider, action: outsider.update(action.id, status=str(target)),
         move=by_view,
         reason=Reason.USER if by_view else None,
     )
@@ -168,8 +161,8 @@ def _of_move(move: Move) -> Iterator[Means]:
             case Status.SUBMITTED:
                 yield Means(name=f"settle {move.cause}", push=_settle(move.cause), move=move, reason=reason)
             case Status.QUEUED if reason is None:
-                yield Means(name="claim", push=lambda scene, action: claim(scene.app, action), move=move)
-            case Status.QUEUED:
+                yield Means(name="claim", push=lambda scene, _outsider, action: claim(scene.app, action), move=move)
+            case Status.QUEUED if reason is not None:
                 yield Means(name=f"withdraw as {reason}", push=_withdraw(move.cause, reason), move=move, reason=reason)
             case _:
                 yield Means(name=str(move.cause), push=_decide(move.cause), move=move, reason=reason)
@@ -177,22 +170,25 @@ def _of_move(move: Move) -> Iterator[Means]:
         yield Means(name="reschedule", push=_reschedule, move=move, reason=Reason.RESCHEDULED)
     if move.cause is Cause.CANCEL:
         yield Means(
-            name="cancel", push=lambda scene, action: scene.app.sync.cancel(action.id), move=move, reason=Reason.USER
+            name="cancel",
+            push=lambda scene, _outsider, action: scene.app.sync.cancel(action.id),
+            move=move,
+            reason=Reason.USER,
         )
 
 
-def _settle(cause: Cause, *, lost: bool = False) -> Callable[[Scene, Action], object]:
-    return lambda scene, action: settle_as(scene.app, action, cause, lease_token=uuid4() if lost else None)
+def _settle(cause: Cause, *, lost: bool = False) -> Callable[[Scene, Outsider, Action], object]:
+    return lambda scene, _outsider, action: settle_as(scene.app, action, cause, lease_token=uuid4() if lost else None)
 
 
-def _withdraw(cause: Cause, reason: Reason) -> Callable[[Scene, Action], object]:
-    return lambda scene, action: withdraw(scene.app, action, cause, reason)
+def _withdraw(cause: Cause, reason: Reason) -> Callable[[Scene, Outsider, Action], object]:
+    return lambda scene, _outsider, action: withdraw(scene.app, action, cause, reason)
 
 
-def _decide(cause: Cause) -> Callable[[Scene, Action], object]:
-    return lambda scene, action: decide(scene.app, action, cause)
+def _decide(cause: Cause) -> Callable[[Scene, Outsider, Action], object]:
+    return lambda scene, _outsider, action: decide(scene.app, action, cause)
 
 
-def _reschedule(scene: Scene, action: Action) -> object:
+def _reschedule(scene: Scene, _outsider: Outsider, action: Action) -> object:
     new = scene.app.sync.reschedule(action.id, at=scene.clock.now() + timedelta(days=1))
     return scene.app.sync.cancel(new.id)

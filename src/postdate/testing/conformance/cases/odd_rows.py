@@ -5,25 +5,24 @@ One row that nobody could read would hold up every list, and every claim of its 
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
-
-import pytest
 
 from postdate.domain.states import Status
 from postdate.testing.conformance.outsider import Refusal
 from postdate.testing.scene import POST
 
 if TYPE_CHECKING:
-    from postdate.testing.conformance.outsider import Outsider
+    from uuid import UUID
+
+    from postdate.testing.conformance.outsider import Outsider, Values
     from postdate.testing.scene import Scene
 
 PAYLOADS = {
     "with blanks": ' {"thing_id" : "a" , "n" : 1.50 } ',
     "an escaped emoji": '{"thing_id": "\\ud83d\\ude00"}',
     "an escape that only looks like NUL": '{"thing_id": "\\\\u0000"}',
-    "a thing spelt with an escape": '{"thing\\u005fid": "a"}',
+    "a thing spelt with an escape": '{"thing\\u005fid": "c"}',
     "a tab as it is": '{"n": "a\tb"}',
     "a thing told twice": '{"thing_id": "a", "thing_id": "b"}',
     "a name told twice": '{"n": 1, "n": 2}',
@@ -54,7 +53,7 @@ PAYLOADS = {
     "many brackets, all in a text": f'{{"n": "{"[{" * 500}"}}',
     "many brackets side by side": f'{{"n": [{",".join(["[]"] * 500)}]}}',
 }
-COLUMNS: dict[str, dict[str, Any]] = {
+COLUMNS: dict[str, Values] = {
     "made in no year": {"created_at": "infinity"},
     "made before every year": {"created_at": "-infinity"},
     "due in no year": {"publish_at": "infinity"},
@@ -69,32 +68,40 @@ COLUMNS: dict[str, dict[str, Any]] = {
     "a zone that there is not": {"wall_time": "?", "tz": "Not/AZone", "gap": "forward", "fold": "first"},
     "an endless origin": {"origin_id": "x" * 100_000, "traceparent": "\x01"},
 }
-ODD = {**{name: {"payload": text} for name, text in PAYLOADS.items()}, **COLUMNS}
+ODD: dict[str, Values] = {**{name: {"payload": text} for name, text in PAYLOADS.items()}, **COLUMNS}
 
 
 class OddRowCases:
     """A row is refused, or as good as any other."""
 
-    @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
-    def test_what_the_view_lets_in_can_be_read_run_and_moved(
-        self, scene: Scene, outsider: Outsider, odd: dict[str, Any]
-    ) -> None:
+    def test_whatever_the_view_lets_in_can_be_read_moved_and_run(self, scene: Scene, outsider: Outsider) -> None:
         """P43, P77: one odd row never holds up the others."""
+        taken = {row_id: name for name, odd in ODD.items() if (row_id := self._let_in(scene, outsider, name, odd))}
+        assert "with blanks" in taken.values()
+        listed = scene.app.sync.list(limit=len(ODD))
+        assert {action.id for action in listed} == set(taken)
+        ours = sorted((str(action.id), action.key) for action in listed)
+        theirs = sorted((str(row.action_id), row.key) for row in outsider.rows("select action_id, key from {ns}queue"))
+        assert ours == theirs, "the app and the database mean the same keys"
+        for action in listed:
+            moved = scene.app.sync.reschedule(action.id, at=scene.clock.now())
+            assert moved.payload == action.payload, taken[action.id]
+        assert scene.tick().due_count == len(taken)
+        published = scene.app.sync.list(status="published", limit=len(ODD))
+        assert {action.replaces_id for action in published} == set(taken)
+        assert scene.app.sync.post_now(published[0].id).status is Status.QUEUED
+
+    @staticmethod
+    def _let_in(scene: Scene, outsider: Outsider, name: str, odd: Values) -> UUID | None:
+        """Insert a row, and return its id; None where it was refused without a trace."""
         before = outsider.contents()
-        row = {"id": uuid4(), "action_type": POST, "payload": {}, "publish_at": scene.clock.now(), **odd}
+        row: Values = {"id": uuid4(), "action_type": POST, "payload": {}, "publish_at": scene.clock.now(), **odd}
         try:
             outsider.insert(**row)
+            return scene.app.sync.get(row["id"]).id
         except Refusal:
-            assert outsider.contents() == before
-            return
-        (made,) = scene.app.sync.list()
-        assert scene.get(made) == made
-        assert outsider.rows("select key from {ns}queue") == [(made.key,)], "the app and the database mean the same key"
-        moved = scene.app.sync.reschedule(made.id, at=scene.clock.now() + timedelta(hours=1))
-        assert moved.payload == made.payload
-        other = scene.action()
-        scene.tick(after=timedelta(hours=1))
-        assert {ctx.action.id for ctx in scene.runs} == {moved.id, other.id}
-        assert scene.get(moved).status is scene.get(other).status is Status.PUBLISHED
-        scene.app.sync.post_now(moved.id)
-        assert scene.tick().due_count == 1
+            assert outsider.contents() == before, name
+            return None
+        except Exception as error:
+            error.add_note(f"the row: {name}")
+            raise

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,7 +16,7 @@ from postdate.testing.conformance.outsider import Refusal
 from postdate.testing.scene import POST
 
 if TYPE_CHECKING:
-    from postdate.testing.conformance.outsider import Outsider
+    from postdate.testing.conformance.outsider import Outsider, Values
     from postdate.testing.scene import Scene
 
 CLAUSES = ["or replace", "or ignore", "or fail", "or abort", "or rollback"]
@@ -32,8 +32,8 @@ class SqliteViewCases:
         """P26, P64, P96: neither by id nor by key nor by overlap key; the row that is there stays as it is."""
         there = scene.action(status, payload=THING, overlap_key="nightly")
         before = outsider.contents()
-        new = {"action_type": POST, "payload": {}, "publish_at": scene.clock.now() + timedelta(days=1)}
-        colliding = [{"id": there.id}, {"payload": THING}, {"id": there.id, "payload": THING}]
+        new: Values = {"action_type": POST, "payload": {}, "publish_at": scene.clock.now() + timedelta(days=1)}
+        colliding: list[Values] = [{"id": there.id}, {"payload": THING}, {"id": there.id, "payload": THING}]
         if status is not Status.PUBLISHED:
             colliding.append({"overlap_key": "nightly"})
         for each in colliding:
@@ -75,7 +75,7 @@ class SqliteViewCases:
     def test_an_upsert_is_refused(self, scene: Scene, outsider: Outsider) -> None:
         """P96."""
         before = outsider.contents()
-        row = {"action_type": POST, "payload": {}, "publish_at": scene.clock.now()}
+        row: Values = {"action_type": POST, "payload": {}, "publish_at": scene.clock.now()}
         for then in ("nothing", "(id) do nothing", "(id) do update set publish_at = 0"):
             conflict = f"on conflict do {then}" if then == "nothing" else f"on conflict {then}"
             with pytest.raises(Refusal):
@@ -94,6 +94,6 @@ class SqliteViewCases:
         assert scene.get(action) == action
 
 
-def _insert(outsider: Outsider, clause: str, **values: object) -> None:
+def _insert(outsider: Outsider, clause: str, **values: Any) -> None:
     names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
     outsider.run(f"insert {clause} into {{ns}}scheduled_actions ({names}) values ({marks})", **values)
