@@ -116,3 +116,13 @@ def test_a_policy_is_given_at_registration(tmp_path: Any) -> None:
     made = app.kernel.registry["publish_post"]
     assert (made.policy.max_attempts, made.policy.auto_attempts, made.policy.idempotent) == (7, 2, True)
     assert (made.timeout, made.concurrency) == (timedelta(seconds=1.5), 3)
+
+
+def test_a_lookup_is_a_coroutine_function(tmp_path: Any) -> None:
+    async def ask(ctx: Context, payload: Post) -> None: ...
+
+    with pytest.raises(Invalid, match=r"lookup: must be defined with `async def`"):
+        ActionType(name="a", handler=publish, lookup=lambda ctx, payload: None)
+    app = Postdate(f"sqlite:///{tmp_path}/postdate.db")
+    app.action("publish_post", lookup=ask)(publish)
+    assert app.kernel.registry["publish_post"].lookup is ask

@@ -184,7 +184,7 @@ async def _name_recipients(client: aiosmtplib.SMTP, recipients: Sequence[str], c
     if not refused:
         return
     replies = {address: _said(error) for address, error in refused.items()}
-    ctx.log.warning("recipients were refused", message_id=ctx.idempotency_key, refused=replies)
+    ctx.log.warning("recipients were refused", refused=replies)
     listed = "; ".join(f"{address} was refused: {reply}" for address, reply in replies.items())
     outcome = _refusal([error.code for error in refused.values()], listed)
     if isinstance(outcome, NotSent) or len(refused) == len(recipients):

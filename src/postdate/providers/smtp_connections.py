@@ -70,8 +70,9 @@ class Connections:
         await asyncio.gather(*here.leaving)
 
     def _here(self) -> _Here:
-        for loop in [each for each in self._loops if each.is_closed()]:
-            del self._loops[loop]
+        for loop in list(self._loops):  # a copy, since each thread with a loop of its own comes by here
+            if loop.is_closed():
+                self._loops.pop(loop, None)
         return self._loops.setdefault(asyncio.get_running_loop(), _Here())
 
 
