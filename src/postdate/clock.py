@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from threading import Lock
 from typing import Protocol
 
-from postdate.errors import ClockBehind
+from postdate.errors import ClockUnset
 
 TRUSTED_FOR = timedelta(seconds=60)
 """How long a reading of the database's time is counted on from before it is asked again."""
@@ -24,7 +24,7 @@ class Clock(Protocol):
         """Take over the time that the database has just answered."""
 
     def now(self) -> datetime:
-        """Return the time (UTC). Raises `ClockBehind` before the first `set`."""
+        """Return the time (UTC). Raises `ClockUnset` before the first `set`."""
 
 
 class SystemClock:
@@ -55,7 +55,7 @@ class SystemClock:
         with self._lock:
             reading = self._set
         if reading is None:
-            raise ClockBehind
+            raise ClockUnset
         read, at = reading
         return read + timedelta(seconds=time.monotonic() - at)
 

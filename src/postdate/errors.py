@@ -26,7 +26,7 @@ def _shown(value: object) -> str:
 
 
 def _spoken(key: str) -> str:
-    """Return a key as people read it: its parts, without those that are empty."""
+    """Return a key (`postdate.domain.action.SEPARATOR` joins its parts) as people read it, without empty parts."""
     return _shown(" / ".join(part for part in key.split("\x1f") if part))
 
 
@@ -34,9 +34,6 @@ class PostdateError(Exception):
     """Anything postdate refuses or cannot do."""
 
     permanent: ClassVar[bool] = True
-
-
-# --- the request itself is wrong ---------------------------------------------------------------------
 
 
 class Invalid(PostdateError):
@@ -80,9 +77,6 @@ class UnknownActionType(Invalid):
         super().__init__(field="action_type", rule=f"is not registered (known: {listed})", value=action_type)
 
 
-# --- it does not exist ---------------------------------------------------------------------------------
-
-
 class NotFound(PostdateError):
     """Something named by the request does not exist."""
 
@@ -103,9 +97,6 @@ class ActionNotFound(NotFound):
 
 class OwnerNotFound(NotFound):
     """The workspace or profile that should own the action does not exist. `what` says which."""
-
-
-# --- it may not be done now ----------------------------------------------------------------------------
 
 
 class Refused(PostdateError):
@@ -188,9 +179,6 @@ class IdempotencyConflict(Refused):
         super().__init__(f"idempotency key {_shown(key)} belongs to another request (action {existing})")
 
 
-# --- a webhook that arrived cannot be trusted ------------------------------------------------------------
-
-
 class WebhookRefused(PostdateError):
     """A request is not proved to be a genuine webhook: answer with status 401 and do nothing."""
 
@@ -226,9 +214,6 @@ class WebhookSignatureWrong(WebhookRefused):
         super().__init__(f"no signature of {_shown(webhook_id)} fits the secrets and the body")
 
 
-# --- the installation is wrong -------------------------------------------------------------------------
-
-
 class Misconfigured(PostdateError):
     """postdate cannot run as it is set up."""
 
@@ -258,10 +243,15 @@ class SchemaMismatch(Misconfigured):
         super().__init__(f"the schema is at {found or 'nothing'}, this version needs {expected}: {advice}")
 
 
-class ClockBehind(Misconfigured):
+class ClockUnset(Misconfigured):
     """The clock was asked before it was ever set."""
 
-    def __init__(self, *, asked: datetime | None = None) -> None:
-        """Keep what was asked for."""
-        self.asked = asked
+    def __init__(self) -> None:
         super().__init__("the clock has not been set yet")
+
+
+class EngineCancelled(PostdateError):
+    """Somebody cancelled the engine's task while its server was running."""
+
+    def __init__(self) -> None:
+        super().__init__("the engine's task was cancelled from outside: nothing fires here any more")

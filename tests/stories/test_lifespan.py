@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from postdate import ActionType, Context, Misconfigured, NotConfigured, Postdate, SchemaMismatch, Status
 from postdate.engine import background
 from postdate.engine.loop import Engine
+from postdate.errors import EngineCancelled
 from tests.stories.conftest import NOON, until
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ async def test_an_engine_that_is_cancelled_from_outside_is_no_secret(
             assert live.engine_error is not None
 
     monkeypatch.setattr(Engine, "_go_round", idle)
-    with pytest.raises(RuntimeError, match="cancelled from outside"):
+    with pytest.raises(EngineCancelled):
         await serve()
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from postdate.errors import EngineCancelled
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
@@ -19,13 +21,6 @@ _log = structlog.get_logger("postdate")
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 30.0
-
-
-class EngineCancelled(RuntimeError):
-    """Somebody cancelled the engine's task while its server was running."""
-
-    def __init__(self) -> None:
-        super().__init__("the engine's task was cancelled from outside: nothing fires here any more")
 
 
 class Background:
