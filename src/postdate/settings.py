@@ -77,7 +77,7 @@ class Settings(BaseSettings):
     twilio_from: str | None = None
     """The number or name that an SMS comes from."""
     twilio_messaging_service_sid: str | None = None
-    """`MG` and 32 hexadecimal digits: a messaging service that chooses the sender, instead of the above or beside it."""
+    """`MG` and 32 hexadecimal digits: a service that chooses the sender, instead of the above or beside it."""
     twilio_url: str = "https://api.twilio.com"
     """Where Twilio's API is."""
     webhook_secret: SecretStr | None = None
