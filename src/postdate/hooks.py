@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 from sqlalchemy.exc import OperationalError
 
+from postdate.domain.action import ENGINE
 from postdate.domain.text import cleaned
 from postdate.store.events import append_events, event_row
 from postdate.store.reading import find_actions
@@ -57,7 +58,7 @@ def _tell(tx: Transaction, action_type: ActionType, actions: Sequence[Action], *
     elif error is not None:
         (action,) = actions
         _log.warning("a settled hook failed", action=str(action.id), action_type=action_type.name, error=error)
-        failed = event_row(action.id, action.workspace_id, at=now, cause=HOOK_FAILED, actor="engine", error=error)
+        failed = event_row(action.id, action.workspace_id, at=now, cause=HOOK_FAILED, actor=ENGINE, error=error)
         append_events(tx, [failed])
 
 

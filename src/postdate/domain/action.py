@@ -77,6 +77,10 @@ class Action(Request):
     updated_at: datetime
 
 
+ENGINE = "engine"
+"""The actor of what the engine decides by itself."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """One line of an action's history: who did what, when, with what detail."""

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from postdate.domain.endpoint import Endpoints, RememberedEndpoints
-from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Rejected, Skipped, Unconfirmed
+from postdate.domain.outcome import NotSent, Outcome, Published, Unconfirmed
 from postdate.domain.text import cleaned
 from postdate.errors import InvalidPayload
 from postdate.registry import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine
 
     import httpx2
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 LOOKUP_SECONDS = 20
 """How long a provider is asked about a doubtful run: less than the margin of the lease."""
-
-_SAID = (Published, NotSent, Rejected, Unconfirmed, Skipped, Deferred)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,12 +153,11 @@ class _Slot:
         self.freed_late()
 
 
-async def _in_time(run: Any, action_type: ActionType) -> Outcome:
+async def _in_time(run: Awaitable[Outcome], action_type: ActionType) -> Outcome:
     """Wait for a run as long as its type allows. Being cut off leaves it unconfirmed: the call may be out already."""
     try:
         async with asyncio.timeout(action_type.timeout.total_seconds()):
-            outcome: Outcome = await run
-            return outcome
+            return await run
     except TimeoutError:
         return Unconfirmed(f"no answer within {action_type.timeout.total_seconds():g} s")
     except asyncio.CancelledError as error:
@@ -227,7 +224,7 @@ def _call(action_type: ActionType, ctx: Context, payload: Any) -> Outcome:
 
 def _said(answer: object) -> Outcome:
     """Return what a handler's answer means: an outcome, the provider's id, or nothing to add."""
-    if isinstance(answer, _SAID):
+    if isinstance(answer, Outcome):
         return answer
     if inspect.iscoroutine(answer):
         answer.close()
@@ -236,6 +233,6 @@ def _said(answer: object) -> Outcome:
 
 
 def _raised(error: BaseException) -> Outcome:
-    if isinstance(error, _SAID):
+    if isinstance(error, Outcome):
         return error
     return Unconfirmed(f"{type(error).__name__}: {cleaned(error)}")

@@ -6,7 +6,7 @@ import asyncio
 import os
 import socket
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from traceback import format_exc
@@ -113,7 +113,7 @@ class Engine:
                 await self._settler.drain()
                 found = await self._claim_all() if monotonic() < until else 0
                 due_count += found
-            return TickReport(now=now, due_count=due_count, recovered=report.recovered)
+            return replace(report, due_count=due_count)
 
     async def tick(self, now: datetime) -> TickReport:
         """Settle lost leases, start what is due, forget expired idempotency keys."""

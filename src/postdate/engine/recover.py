@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from postdate.domain.outcome import Unconfirmed
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from postdate.engine.dispatch import Dispatcher
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
+    from postdate.store.queue import LostLease
     from postdate.store.transaction import Transaction
 
 _BATCH = 500
@@ -63,41 +64,46 @@ class Recovery:
 
     def _recover(self, tx: Transaction, now: datetime) -> tuple[int, list[Claimed]]:
         lost = lost_leases(tx, list(self._types), now=now, others_before=now - FOREIGN_GRACE, limit=_BATCH)
-        doubtful = [row for row in lost if self._can_be_asked_about(row)]
-        endings = [self._ending(row, now) for row in lost if row not in doubtful]
+        doubtful: list[LostLease] = []
+        endings: list[Ending] = []
+        for lease in lost:
+            if self._can_be_asked_about(lease):
+                doubtful.append(lease)
+            else:
+                endings.append(self._ending(lease, now))
         settle_set(tx, self._types, endings, now=now)
         return len(endings), self._taken_over(tx, doubtful, now)
 
-    def _can_be_asked_about(self, row: Any) -> bool:
-        known = self._types.get(row.action_type)
-        return row.started_at is not None and known is not None and known.lookup is not None
+    def _can_be_asked_about(self, lease: LostLease) -> bool:
+        known = self._types.get(lease.action_type)
+        return lease.started_at is not None and known is not None and known.lookup is not None
 
-    def _taken_over(self, tx: Transaction, doubtful: Sequence[Any], now: datetime) -> list[Claimed]:
+    def _taken_over(self, tx: Transaction, doubtful: Sequence[LostLease], now: datetime) -> list[Claimed]:
         """Take over as many as there are slots to ask in; the rest waits for the next tick."""
         free = {name: self._dispatcher.free_slots(action_type) for name, action_type in self._types.items()}
         chosen = []
-        for row in doubtful:
-            if free[row.action_type] > 0:
-                free[row.action_type] -= 1
-                chosen.append(row.action_id)
+        for lease in doubtful:
+            if free[lease.action_type] > 0:
+                free[lease.action_type] -= 1
+                chosen.append(lease.action_id)
         lease_until = now + timedelta(seconds=LOOKUP_SECONDS) + self._kernel.settings.lease_margin
         return take_over(tx, chosen, now=now, lease_token=uuid4(), lease_until=lease_until, worker=self._worker)
 
-    def _ending(self, row: Any, now: datetime) -> Ending:
+    def _ending(self, lease: LostLease, now: datetime) -> Ending:
         return Ending(
-            action_id=row.action_id,
-            action_type=row.action_type,
-            lease_token=row.lease_token,
-            settlement=self._settlement(row, now),
+            action_id=lease.action_id,
+            action_type=lease.action_type,
+            lease_token=lease.lease_token,
+            settlement=self._settlement(lease, now),
         )
 
-    def _settlement(self, row: Any, now: datetime) -> Settlement:
-        if row.started_at is None:
-            return never_started(attempt_count=row.attempt_count, now=now)
-        known = self._types.get(row.action_type)
+    def _settlement(self, lease: LostLease, now: datetime) -> Settlement:
+        if lease.started_at is None:
+            return never_started(attempt_count=lease.attempt_count, now=now)
+        known = self._types.get(lease.action_type)
         return settle(
-            Unconfirmed(f"the lease of {row.claimed_by} ran out: it crashed, hung or was cut off"),
-            attempt_count=row.attempt_count,
+            Unconfirmed(f"the lease of {lease.claimed_by} ran out: it crashed, hung or was cut off"),
+            attempt_count=lease.attempt_count,
             policy=known.policy if known else Policy(),
             now=now,
             jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing

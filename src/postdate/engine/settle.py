@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from postdate.domain.action import ENGINE
 from postdate.domain.settle import Finished, Settlement
 from postdate.hooks import tell_settled
 from postdate.store.outcomes import settle_claimed
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from postdate.domain.action import Claimed
     from postdate.registry import ActionType
     from postdate.store.transaction import Transaction
-
-ENGINE = "engine"
-"""The actor of what the engine decides by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,8 @@
-"""How is due work claimed, and when is the next due?"""
+"""Who has which row of the queue in hand, and when is the next due?"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import func, null, or_, select, union_all, update
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.store.transaction import Transaction
+
+
+@dataclass(frozen=True, kw_only=True)
+class LostLease:
+    """A claim whose lease has run out: its worker crashed, hung or was cut off."""
+
+    action_id: UUID
+    action_type: str
+    lease_token: UUID
+    attempt_count: int
+    started_at: datetime | None
+    """None where nobody had begun to run it."""
+    claimed_by: str
 
 
 def claim_due(
@@ -112,21 +126,21 @@ def next_due(tx: Transaction, action_types: Sequence[str]) -> datetime | None:
 
 def lost_leases(
     tx: Transaction, action_types: Sequence[str], *, now: datetime, others_before: datetime, limit: int
-) -> Sequence[Any]:
-    """Return queue rows whose lease has run out, oldest first, locked until the transaction ends.
+) -> list[LostLease]:
+    """Return the leases that have run out, oldest first, their rows locked until the transaction ends.
 
-    Those of other types only where it ran out before `others_before`. Each row has `action_id, action_type,
-    lease_token, attempt_count, started_at, claimed_by`.
+    Those of other types only where they ran out before `others_before`.
     """
     q = tx.tables.queue
     ours = one_of(tx, q.c.action_type, action_types)
-    return tx.execute(
+    lost = (
         select(q.c.action_id, q.c.action_type, q.c.lease_token, q.c.attempt_count, q.c.started_at, q.c.claimed_by)
         .where(q.c.lease_token.is_not(None), q.c.lease_until <= now, or_(ours, q.c.lease_until <= others_before))
         .order_by(q.c.lease_until)
         .limit(limit)
         .with_for_update(skip_locked=True)
-    ).all()
+    )
+    return [LostLease(**row) for row in tx.execute(lost).mappings()]
 
 
 def take_over(

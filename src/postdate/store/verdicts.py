@@ -5,6 +5,7 @@ Every function here names its guard and has it in the WHERE, and says whether it
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, null, select, update
@@ -14,11 +15,19 @@ from postdate.store.actions import announce_queued
 from postdate.store.events import append_events, event_row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from datetime import datetime
     from uuid import UUID
 
     from postdate.store.transaction import Transaction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sibling:
+    """An active action with the same key, and whether somebody has it in hand."""
+
+    action_id: UUID
+    running: bool
 
 
 def reopen_failed(
@@ -115,7 +124,8 @@ def _verdict(
     return True
 
 
-def siblings(tx: Transaction, key: str) -> Sequence[Any]:
-    """Return `action_id, lease_token` of the active actions with this key, locked until the transaction ends."""
+def siblings(tx: Transaction, key: str) -> list[Sibling]:
+    """Return the active actions with this key, their rows locked until the transaction ends."""
     q = tx.tables.queue
-    return tx.execute(select(q.c.action_id, q.c.lease_token).where(q.c.key == key).with_for_update()).all()
+    active = select(q.c.action_id, q.c.lease_token.is_not(None).label("running")).where(q.c.key == key)
+    return [Sibling(**row) for row in tx.execute(active.with_for_update()).mappings()]

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import select
 
+from postdate.domain.action import ENGINE
 from postdate.domain.outcome import Deferred, NotSent, Published, Rejected, Skipped, Unconfirmed
 from postdate.domain.settle import Policy, Settlement, duplicate, expired, never_started, settle
 from postdate.domain.states import Cause, Reason, Status
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
 
 ACTOR = "test"
-ENGINE = "engine"
 LEASE = timedelta(minutes=2)
 
 _OUTCOMES: dict[Cause, Callable[[datetime], Outcome]] = {

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 from postdate.domain import text
-from postdate.domain.action import Action, Event
+from postdate.domain.action import ENGINE, Action, Event
 from postdate.domain.instant import utc
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import Invalid
@@ -90,7 +90,7 @@ def _told(action: Action, written: list[Event]) -> list[Event]:
         told.insert(0, Event(at=action.created_at, cause=SCHEDULED, actor=action.origin))
     if action.status is Status.PUBLISHED and Cause.CONFIRM not in causes and action.finished_at is not None:
         detail = {"provider_id": action.provider_id, "attempt": action.attempt_count}
-        told.append(Event(at=action.finished_at, cause=Cause.PUBLISHED, actor="engine", detail=detail))
+        told.append(Event(at=action.finished_at, cause=Cause.PUBLISHED, actor=ENGINE, detail=detail))
     return told
 
 

@@ -125,7 +125,7 @@ def _end_siblings(tx: Transaction, confirmed: Action, *, now: datetime, actor: s
         return frozenset()
     waiting = []
     for sibling in siblings(tx, confirmed.key):
-        if sibling.lease_token is not None:
+        if sibling.running:
             raise SiblingRunning(confirmed.id, sibling=sibling.action_id)
         waiting.append(sibling.action_id)
     return withdraw_queued(tx, waiting, cause=Cause.DUPLICATE, reason=Reason.DUPLICATE, now=now, actor=actor)
