@@ -138,6 +138,9 @@ class ActionType:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(("payload", *map(str, first["loc"])))
             raise InvalidPayload(field=where, rule=first["msg"]) from None
+        except Exception as error:  # a validator's: Pydantic lets through what is no ValueError
+            rule = f"cannot be validated: {type(error).__name__}: {text.cleaned(error, limit=200)}"
+            raise InvalidPayload(field="payload", rule=rule) from error
 
 
 def _is_async(handler: Handler) -> bool:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, assert_never
 
 from postdate.domain.instant import utc
 from postdate.domain.retry import LONGEST_WAIT
 from postdate.domain.text import MAX_NAME, cleaned
+from postdate.errors import InvalidInstant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +70,33 @@ class Deferred(_Unhappy):
 
 
 Outcome = Published | NotSent | Rejected | Unconfirmed | Skipped | Deferred
+
+
+def sound(said: Outcome) -> Outcome:
+    """Return the same as a value of our own: a handler's subclass may keep no error, or one that is no text.
+
+    A `Deferred` that names no instant is as good as `NotSent`.
+    """
+    words = getattr(said, "error", said)
+    match said:
+        case Published():
+            return Published(provider_id=said.provider_id)
+        case NotSent():
+            return NotSent(words, retry_after=getattr(said, "retry_after", None))
+        case Rejected():
+            return Rejected(words)
+        case Unconfirmed():
+            return Unconfirmed(words)
+        case Skipped():
+            return Skipped(words)
+        case Deferred():
+            until: Any = getattr(said, "until", None)
+            try:
+                return Deferred(until, words)
+            except InvalidInstant:
+                return NotSent(words)
+        case _:
+            assert_never(said)
 
 
 def _wait(value: object) -> timedelta | None:

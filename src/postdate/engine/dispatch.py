@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from postdate.domain.endpoint import Endpoints, RememberedEndpoints
-from postdate.domain.outcome import NotSent, Outcome, Published, Unconfirmed
+from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Unconfirmed, sound
 from postdate.domain.text import cleaned
 from postdate.errors import InvalidPayload
 from postdate.registry import Context
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 LOOKUP_SECONDS = 20
 """How long a provider is asked about a doubtful run: less than the margin of the lease."""
+
+_NOT_ITS_OWN = (KeyboardInterrupt, GeneratorExit)
+"""What is raised in a handler, but meant for the process or the event loop."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,12 +103,19 @@ class Dispatcher:
             outcome: Outcome = NotSent(error)
             slot.free()
         else:
-            call = _awaited if action_type.is_async else _threaded
-            ctx = self._context(claimed, action_type)
-            outcome = await _in_time(call(action_type, ctx, payload, slot), action_type)
-            if isinstance(outcome, Unconfirmed) and not (slot.taken or _being_cancelled()):
-                outcome = await _looked_up(action_type, ctx, payload, doubt=outcome)
-        self._ended(Ended(claimed=claimed, outcome=outcome))
+            outcome = await self._called(claimed, action_type, payload, slot)
+        self._ended(Ended(claimed=claimed, outcome=sound(outcome)))
+
+    async def _called(self, claimed: Claimed, action_type: ActionType, payload: Any, slot: _Slot) -> Outcome:
+        ctx = self._context(claimed, action_type)
+        if ctx.now >= claimed.lease_until:  # this process stood still since the claim: others may have it by now
+            slot.free()
+            return Deferred(ctx.now, "the lease ran out before the run could start")
+        call = _awaited if action_type.is_async else _threaded
+        outcome = await _in_time(call(action_type, ctx, payload, slot), action_type)
+        if isinstance(outcome, Unconfirmed) and not (slot.taken or _being_cancelled()):
+            outcome = await _looked_up(action_type, ctx, payload, doubt=outcome)
+        return outcome
 
     async def _ask(self, claimed: Claimed, action_type: ActionType, slot: _Slot) -> None:
         doubt = Unconfirmed(claimed.action.last_error or "the worker is gone")
@@ -117,7 +127,7 @@ class Dispatcher:
             outcome = doubt
         finally:
             slot.free()
-        self._ended(Ended(claimed=claimed, outcome=outcome))
+        self._ended(Ended(claimed=claimed, outcome=sound(outcome)))
 
     def _context(self, claimed: Claimed, action_type: ActionType) -> Context:
         now = self._clock.now()
@@ -171,11 +181,13 @@ async def _looked_up(action_type: ActionType, ctx: Context, payload: Any, *, dou
     try:
         async with asyncio.timeout(LOOKUP_SECONDS):
             answer: object = await action_type.lookup(ctx, payload)
-    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever it raises, it has told nothing
+    except _NOT_ITS_OWN:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever it raises, it has told nothing
         answer = error
     if isinstance(answer, Published | NotSent):
         return answer
-    ctx.log.warning("the provider could not be asked, or cannot tell", error=str(answer))
+    ctx.log.warning("the provider could not be asked, or cannot tell", error=cleaned(answer))
     return doubt
 
 
@@ -187,7 +199,9 @@ def _being_cancelled() -> bool:
 async def _awaited(action_type: ActionType, ctx: Context, payload: Any, slot: _Slot) -> Outcome:
     try:
         return _said(await action_type.handler(ctx, payload))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is an outcome
+    except (*_NOT_ITS_OWN, asyncio.CancelledError):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
         return _raised(error)
     finally:
         slot.free()
@@ -211,14 +225,18 @@ async def _threaded(action_type: ActionType, ctx: Context, payload: Any, slot: _
         if not loop.is_closed():
             loop.call_soon_threadsafe(deliver, outcome)
 
-    Thread(target=work, name=f"dispatch-{action_type.name}", daemon=True).start()
+    try:
+        Thread(target=work, name=f"dispatch-{action_type.name}", daemon=True).start()
+    except RuntimeError as error:  # no more threads are to be had
+        slot.free()
+        return NotSent(error)
     return await answer
 
 
 def _call(action_type: ActionType, ctx: Context, payload: Any) -> Outcome:
     try:
         return _said(action_type.handler(ctx, payload))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a handler raises is an outcome
+    except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome, and nobody else is told
         return _raised(error)
 
 
@@ -229,6 +247,12 @@ def _said(answer: object) -> Outcome:
     if inspect.iscoroutine(answer):
         answer.close()
         return NotSent("the handler returned a coroutine that nobody awaits: define it with `async def`")
+    if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+        return NotSent("the handler is a generator, which nobody runs: it must not `yield`")
+    if inspect.isawaitable(answer):
+        return Unconfirmed("the handler returned before its work was done: it must await what it starts")
+    if isinstance(answer, type):
+        return Unconfirmed(f"the handler returned the class {answer.__name__}")
     return Published(provider_id=None if answer is None else str(answer))
 
 
