@@ -11,6 +11,7 @@ import typer
 
 from postdate.cli import moves, reading
 from postdate.cli.command import APP, APP_HELP, PANEL, DatabaseUrlOption
+from postdate.cli.examining import doctor
 from postdate.cli.failure import ExitCode, Guarded
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
@@ -22,7 +23,8 @@ __all__ = ["ExitCode", "cli", "main"]
 
 EXIT_CODES = """
 Exit codes: 0 done; 1 refused, as things stand; 2 wrong usage or an invalid value; 3 not found; 4 misconfigured (schema,
-settings, database); 5 partly done: some of several were refused; 6 db status: not this version's schema.
+settings, database); 5 partly done: some of several were refused; 6 db status: not this version's schema; 7
+doctor: something has to be mended.
 """
 
 cli = typer.Typer(
@@ -86,6 +88,7 @@ for _name, _command in {
     "retry": moves.retry,
     "confirm": moves.confirm,
     "dismiss": moves.dismiss,
+    "doctor": doctor,
 }.items():
     cli.command(_name)(_command)
 cli.add_typer(db)

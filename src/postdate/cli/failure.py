@@ -30,6 +30,7 @@ class ExitCode(IntEnum):
     MISCONFIGURED = 4
     PARTLY_DONE = 5
     OTHER_SCHEMA = 6
+    UNFIT = 7
     INTERRUPTED = 130
     PIPE_CLOSED = 141
 

@@ -8,7 +8,6 @@ import sys
 import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
@@ -22,9 +21,9 @@ from postdate.store.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from types import ModuleType
 
-    from sqlalchemy import URL
 
 _PREFIX = "POSTDATE_"
 
@@ -45,7 +44,7 @@ class Installation:
         """
         app = self._loaded()
         if not may_be_missing:
-            _require_file(app.kernel.database.url)
+            _require_file(app.kernel.database.file)
         try:
             yield app
         finally:
@@ -81,15 +80,7 @@ def imported(reference: str) -> Postdate:
     return found
 
 
-def file_of(url: URL) -> Path | None:
-    """Return the file of a SQLite database; None for PostgreSQL, and for SQLite's own kind of URI."""
-    if url.get_backend_name() != "sqlite" or str(url.database).startswith("file:"):
-        return None
-    return Path(str(url.database))
-
-
-def _require_file(url: URL) -> None:
-    file = file_of(url)
+def _require_file(file: Path | None) -> None:
     if file is not None and not file.exists():
         raise Misconfigured(f"there is no database {file}: run `postdate db upgrade`, or give --database-url")
 

@@ -8,7 +8,7 @@ import typer
 
 from postdate.cli.command import command
 from postdate.cli.failure import ExitCode, tell
-from postdate.cli.installation import Installation, file_of
+from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
 from postdate.cli.printing import print_json
 from postdate.errors import SchemaMismatch
@@ -30,7 +30,7 @@ def upgrade(installation: Installation) -> None:
 def show_status(installation: Installation, *, as_json: JsonFlag = False) -> None:
     """Say where the schema stands: exit code 0 where this version can run on it, else 6."""
     with installation.opened(may_be_missing=True) as app:
-        file = file_of(app.kernel.database.url)
+        file = app.kernel.database.file
         if file is not None and not file.exists():
             found = SchemaStatus(found=None)
         else:

@@ -56,16 +56,20 @@ def serve(
         asyncio.run(_run(app, [action_type.name for action_type in chosen]))
 
 
+def named_types(app: Postdate, types: str) -> list[ActionType]:
+    """Return the action types that `A,B` names. Raises `Invalid` and `UnknownActionType`."""
+    names = dict.fromkeys(name.strip() for name in types.split(","))
+    if "" in names:
+        raise Invalid(field="types", rule="must be names separated by commas", value=types)
+    return [app.kernel.registry[name] for name in names]
+
+
 def _chosen(app: Postdate, types: str | None) -> list[ActionType]:
-    registry = app.kernel.registry
     if types is not None:
-        names = dict.fromkeys(name.strip() for name in types.split(","))
-        if "" in names:
-            raise Invalid(field="types", rule="must be names separated by commas", value=types)
-        return [registry[name] for name in names]
-    if not len(registry):
+        return named_types(app, types)
+    if not len(app.kernel.registry):
         raise Misconfigured("the application has no action types: there is nothing to serve")
-    return list(registry)
+    return list(app.kernel.registry)
 
 
 def _require_configured(chosen: Sequence[ActionType]) -> None:

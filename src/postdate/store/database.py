@@ -59,6 +59,12 @@ class Database:
         """Whether this is SQLite."""
         return self.dialect == "sqlite"
 
+    @property
+    def file(self) -> Path | None:
+        """The file of a SQLite database; None for PostgreSQL, and where the URL is of SQLite's own kind."""
+        name = str(self.url.database)
+        return Path(name) if self.is_sqlite and not name.startswith("file:") else None
+
     @cached_property
     def sync_engine(self) -> Engine:
         """For scripts and synchronous frameworks."""

@@ -1,0 +1,35 @@
+"""Has every action type what it needs to run?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from postdate.doctor.finding import fail, ok, warn
+from postdate.errors import NotConfigured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from postdate.doctor.finding import Finding
+    from postdate.registry import ActionType
+
+CHECK = "action type"
+
+
+def action_type_findings(types: Sequence[ActionType]) -> Iterator[Finding]:
+    """Yield a finding for each type."""
+    if not types:
+        advice = "register some with @app.action, or app.include(*builtin_action_types(app.settings))"
+        yield warn(CHECK, "none is registered: nothing would fire", advice=advice, page="docs/embedding.md")
+    for action_type in types:
+        yield _finding(action_type)
+
+
+def _finding(action_type: ActionType) -> Finding:
+    if action_type.configured is not None:
+        try:
+            action_type.configured()
+        except NotConfigured as error:
+            advice = f"set {error.setting}, or serve without this type (--types): no engine that has it will start"
+            return fail(CHECK, str(error), advice=advice, page="docs/operations.md#settings")
+    return ok(CHECK, f"{action_type.name}: ready")
