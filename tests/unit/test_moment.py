@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postdate.domain.moment import Moment, instant, moment
+from postdate.domain.instant import instant
+from postdate.domain.moment import Moment, moment
 from postdate.errors import Invalid, InvalidInstant, InvalidWallTime, InvalidZone
 
 LISBON = "Europe/Lisbon"

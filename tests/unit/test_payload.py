@@ -52,7 +52,7 @@ def test_size_is_counted_in_bytes_not_in_characters() -> None:
 )
 def test_what_no_database_can_store_is_refused(odd: object) -> None:
     with pytest.raises((InvalidPayload, InvalidText)):
-        checked(odd)  # type: ignore[arg-type]
+        checked(odd)
 
 
 def test_nesting_without_end_is_refused() -> None:

@@ -1,10 +1,14 @@
-"""What counts as an instant?"""
+"""Which instant does a datetime, or a text, name?"""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from postdate.errors import InvalidInstant
+
+_LONGEST = 64
+_WITH_OFFSET = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 def utc(value: object, *, field: str) -> datetime:
@@ -21,3 +25,23 @@ def utc(value: object, *, field: str) -> datetime:
         return value.astimezone(UTC)
     except OverflowError:
         raise InvalidInstant(field=field, rule="must fall within the years 1 to 9999 in UTC", value=value) from None
+
+
+def instant(value: datetime | str, *, field: str) -> datetime:
+    """Return the instant (UTC) that an aware datetime or ISO 8601 text with an offset names.
+
+    Raises `InvalidInstant`.
+    """
+    if not isinstance(value, str):
+        return utc(value, field=field)
+    if not has_offset(value):
+        raise InvalidInstant(field=field, rule="must be ISO 8601 with an offset, as in 2027-03-14T09:00Z", value=value)
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise InvalidInstant(field=field, rule=f"is not a date and time: {error}", value=value) from None
+
+
+def has_offset(value: object) -> bool:
+    """Whether this is ISO 8601 text that carries an offset, and so names an instant by itself."""
+    return isinstance(value, str) and len(value) <= _LONGEST and _WITH_OFFSET.fullmatch(value) is not None

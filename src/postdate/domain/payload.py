@@ -23,7 +23,7 @@ _MANY_DIGITS = re.compile(r"\d{309}", re.ASCII)  # the longest number that a flo
 _NO_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[^"\[\]{}]+')
 
 
-def checked(payload: Mapping[str, object]) -> dict[str, object]:
+def checked(payload: object) -> dict[str, object]:
     """Return the payload as every database here will give it back. A `thing_id` of None is left out.
 
     Raises `InvalidPayload`: not a JSON object, over 256 KiB, more than 100 levels deep, NaN, infinity or a number
@@ -31,12 +31,13 @@ def checked(payload: Mapping[str, object]) -> dict[str, object]:
     """
     if not isinstance(payload, dict):
         raise InvalidPayload(field="payload", rule="must be a JSON object", value=payload)
-    if payload.get("thing_id", "") is None:  # what a model dumps whose `thing_id: str | None` was left out
+    thing = payload.get("thing_id")
+    if thing is None:  # what a model dumps whose `thing_id: str | None` was left out
         payload = {name: value for name, value in payload.items() if name != "thing_id"}
-    if payload.get("thing_id", "") != "":
-        text.name(payload["thing_id"], field="payload.thing_id")
-    elif "thing_id" in payload:
-        raise InvalidPayload(field="payload.thing_id", rule="must be text of 1 to 255 characters")
+    elif thing == "":
+        raise InvalidPayload(field="payload.thing_id", rule=f"must be text of 1 to {text.MAX_NAME} characters")
+    else:
+        text.name(thing, field="payload.thing_id")
     written = _json(payload)
     size = len(written.encode())
     if size > MAX_BYTES:

@@ -43,5 +43,5 @@ class Backoff:
         except OverflowError:
             grown = self.longest.total_seconds()
         plain = min(grown, self.longest.total_seconds())
-        spread = timedelta(seconds=plain * (1 + self.spread * (2 * jitter - 1)))
-        return max(spread, retry_after or timedelta(0))
+        jittered = timedelta(seconds=plain * (1 + self.spread * (2 * jitter - 1)))
+        return max(jittered, retry_after or timedelta(0))

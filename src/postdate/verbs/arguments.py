@@ -13,21 +13,13 @@ DEFAULT_ACTOR = "api"
 
 
 def owner_id(value: UUID | str | None, *, field: str) -> UUID | None:
-    """Return the uuid of an owner. Raises `Invalid`."""
-    if value is None or isinstance(value, UUID):
-        return value
-    try:
-        return UUID(value)
-    except (ValueError, AttributeError, TypeError):
-        raise Invalid(field=field, rule="must be a uuid", value=value) from None
+    """Return the id of an owner, or None where there is none. Raises `Invalid`."""
+    return None if value is None else _uuid(value, field=field)
 
 
 def action_uuid(value: UUID | str, *, field: str = "action") -> UUID:
     """Return the id of an action. Raises `Invalid`."""
-    found = owner_id(value, field=field)
-    if found is None:
-        raise Invalid(field=field, rule="must be a uuid")
-    return found
+    return _uuid(value, field=field)
 
 
 def user_id(value: UUID | str | None) -> UUID:
@@ -43,3 +35,12 @@ def actor_name(value: str) -> str:
 def note_text(value: str | None) -> str | None:
     """Return why, in the words of who acts. Raises `InvalidText`."""
     return text.optional_name(value, field="note", limit=text.MAX_ERROR)
+
+
+def _uuid(value: UUID | str, *, field: str) -> UUID:
+    if isinstance(value, UUID):
+        return value
+    try:
+        return UUID(value)
+    except (ValueError, AttributeError, TypeError):
+        raise Invalid(field=field, rule="must be a uuid", value=value) from None

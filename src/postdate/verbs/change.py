@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from postdate.domain.moment import moment
 from postdate.domain.states import Cause, Reason, Status
-from postdate.errors import ActionNotFound, MoveRefused
+from postdate.errors import MoveRefused
 from postdate.hooks import tell_settled
 from postdate.store.actions import insert_actions
 from postdate.store.events import append_events, event_row
 from postdate.store.idempotency import release_keys_of
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_owners
-from postdate.store.reading import find_action
 from postdate.verbs.arguments import DEFAULT_ACTOR, action_uuid, actor_name, note_text
 from postdate.verbs.intake import SCHEDULED, default_zone, expiry, replacement, why_refused
+from postdate.verbs.read import existing
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -124,14 +124,6 @@ def post_now(
             return _insert(tx, again, actor=actor, note=note)
         expiry(old.expires_at, publish_at=now)
         return _replace(kernel, tx, old, new, verb="post now", actor=actor, note=note)
-
-
-def existing(tx: Transaction, action_id: UUID) -> Action:
-    """Return the action. Raises `ActionNotFound`."""
-    action = find_action(tx, action_id)
-    if action is None:
-        raise ActionNotFound(action_id)
-    return action
 
 
 def _replace(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from postdate.domain import text
 from postdate.domain.action import Action, Request
-from postdate.domain.moment import instant, moment
+from postdate.domain.instant import instant
+from postdate.domain.moment import moment
 from postdate.domain.states import Status
 from postdate.errors import (
     AlreadyPublished,
@@ -238,18 +239,21 @@ def _entry(request: Request, key: str, expires_at: datetime) -> Entry:
 
 def _body_hash(request: Request) -> str:
     """Hash what was asked, leaving out what differs between two tellings of one request."""
-    asked: dict[str, Any] = {f.name: getattr(request, f.name) for f in fields(Request)}
+    asked = _asked(request)
     for told_anew in ("id", "created_at"):
         del asked[told_anew]
     return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _queued(request: Request) -> Action:
-    asked = {f.name: getattr(request, f.name) for f in fields(Request)}
-    return Action(**asked, status=Status.QUEUED, updated_at=request.created_at)
+    return Action(**_asked(request), status=Status.QUEUED, updated_at=request.created_at)
 
 
 def replacement(request: Request, **changes: Any) -> Request:
     """Return the request that replaces another: the same in everything but `changes`."""
-    asked = {f.name: getattr(request, f.name) for f in fields(Request)}
-    return replace(Request(**asked), replaces_id=request.id, **changes)
+    return Request(**{**_asked(request), "replaces_id": request.id, **changes})
+
+
+def _asked(request: Request) -> dict[str, Any]:
+    """Return what was asked, without what has become of it where this is an `Action`."""
+    return {each.name: getattr(request, each.name) for each in fields(Request)}

@@ -9,11 +9,10 @@ from postdate.domain import text
 from postdate.domain.action import ENGINE, Action, Event
 from postdate.domain.instant import utc
 from postdate.domain.states import Cause, Reason, Status
-from postdate.errors import Invalid
+from postdate.errors import ActionNotFound, Invalid
 from postdate.store.events import events_of
-from postdate.store.reading import Filter, page_of_actions
+from postdate.store.reading import Filter, find_action, page_of_actions
 from postdate.verbs.arguments import action_uuid, owner_id
-from postdate.verbs.change import existing
 from postdate.verbs.intake import SCHEDULED
 
 if TYPE_CHECKING:
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from postdate.kernel import Connectable, Kernel, Unbegun
+    from postdate.store.transaction import Transaction
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
@@ -80,6 +80,14 @@ def history(kernel: Kernel, action: UUID | str, *, connection: Connectable | Unb
     with kernel.transaction(connection, read_only=True) as tx:
         found = existing(tx, action_uuid(action))
         return _told(found, events_of(tx, found.id))
+
+
+def existing(tx: Transaction, action_id: UUID) -> Action:
+    """Return the action. Raises `ActionNotFound`."""
+    action = find_action(tx, action_id)
+    if action is None:
+        raise ActionNotFound(action_id)
+    return action
 
 
 def _told(action: Action, written: list[Event]) -> list[Event]:

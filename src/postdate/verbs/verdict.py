@@ -16,8 +16,8 @@ from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_owners
 from postdate.store.verdicts import confirm_unconfirmed, dismiss_unconfirmed, reopen_failed, siblings
 from postdate.verbs.arguments import DEFAULT_ACTOR, action_uuid, actor_name, note_text
-from postdate.verbs.change import existing
 from postdate.verbs.intake import why_refused
+from postdate.verbs.read import existing
 
 if TYPE_CHECKING:
     from datetime import datetime
