@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select, tuple_
+from sqlalchemy import delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from postdate.store.sets import row_address, rowset, selected_by
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
     from uuid import UUID
+
+    from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.store.transaction import Transaction
 
@@ -54,29 +56,32 @@ def take_keys(tx: Transaction, entries: Sequence[Entry], *, now: datetime) -> se
     return {(row.scope, row.key) for row in tx.execute(taking.returning(table.c.scope, table.c.key))}
 
 
-def find_keys(tx: Transaction, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Entry]:
+def find_keys(tx: Transaction, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], Entry]:
     """Return what is held under these `(scope, key)`, where something is."""
     if not keys:
         return {}
-    table = tx.tables.idempotency
-    wanted = rowset(
-        tx,
-        "wanted",
-        {"scope": table.c.scope.type, "key": table.c.key.type},
-        [{"scope": scope, "key": key} for scope, key in keys],
-    )
-    found = select(*(table.c[name] for name in _TAKEN)).where(
-        table.c.scope == wanted.c.scope, table.c.key == wanted.c.key
-    )
+    found = select(*(tx.tables.idempotency.c[name] for name in _TAKEN)).where(_held_under(tx, keys))
     entries = (Entry(**row) for row in tx.execute(found).mappings())
     return {(entry.scope, entry.key): entry for entry in entries}
 
 
 def release_keys(tx: Transaction, keys: Collection[tuple[str, str]]) -> None:
     """Give keys back, since what they guarded was not admitted."""
-    table = tx.tables.idempotency
     if keys:
-        tx.execute(delete(table).where(tuple_(table.c.scope, table.c.key).in_(list(keys))))
+        tx.execute(delete(tx.tables.idempotency).where(_held_under(tx, keys)))
+
+
+def _held_under(tx: Transaction, keys: Collection[tuple[str, str]]) -> ColumnElement[bool]:
+    """Return the condition that a row is under one of these keys.
+
+    It looks each up by itself: a join, or a comparison of pairs, may read the whole table where statistics mislead.
+    """
+    table = tx.tables.idempotency
+    types = {"scope": table.c.scope.type, "key": table.c.key.type}
+    wanted = rowset(tx, "wanted", types, [{"scope": scope, "key": key} for scope, key in keys])
+    address = row_address(tx, table)
+    each = select(address).where(table.c.scope == wanted.c.scope, table.c.key == wanted.c.key).correlate(wanted)
+    return selected_by(tx, address, select(each.scalar_subquery()).select_from(wanted))
 
 
 def release_keys_of(tx: Transaction, action_id: UUID) -> None:

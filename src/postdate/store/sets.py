@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, bindparam, column, func, select, type_coerce
+from sqlalchemy import Text, bindparam, column, func, literal_column, select, type_coerce
 from sqlalchemy.dialects.postgresql import ARRAY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from sqlalchemy import Select
+    from sqlalchemy import Select, Table
     from sqlalchemy.sql.expression import ColumnElement, FromClause
     from sqlalchemy.types import TypeEngine
 
@@ -34,6 +34,11 @@ def selected_by(tx: Transaction, col: ColumnElement[Any], query: Select[Any]) ->
     if tx.is_sqlite:
         return col.in_(query)
     return col == func.any(func.array(query.scalar_subquery()))
+
+
+def row_address(tx: Transaction, table: Table) -> ColumnElement[Any]:
+    """Return where a row of the table lies: the cheapest way to find it again within one statement."""
+    return literal_column(f"{table.fullname}.{'rowid' if tx.is_sqlite else 'ctid'}")
 
 
 def rowset(
