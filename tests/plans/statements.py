@@ -1,0 +1,274 @@
+"""Which calls of the store must stay on their indexes, and on which?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeAlias
+from uuid import uuid4
+
+from sqlalchemy import bindparam, text
+
+from postdate.domain.action import Request
+from postdate.domain.settle import Finished, Requeued
+from postdate.domain.states import Cause, Reason, Status
+from postdate.store import actions, events, idempotency, outcomes, queue, reading, verdicts
+from postdate.store.schema import SYSTEM_PROFILE
+from tests.plans.crowd import MANY, NOW, TYPES, action_id, key, lease_token, leased, workspace_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from postdate.store.transaction import Transaction
+
+BATCH = 500
+"""As many as the engine claims of one type at once."""
+HOUR = timedelta(hours=1)
+
+Call: TypeAlias = "Callable[[Transaction], object]"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A call of the store, and the indexes that its statements and their triggers use."""
+
+    call: Call
+    indexes: frozenset[str]
+    """They use each of these,"""
+    by_triggers: frozenset[str]
+    """each of these, of which SQLite tells nothing,"""
+    either: frozenset[str]
+    """at least one of these, and no other."""
+
+    @property
+    def name(self) -> str:
+        """What it does."""
+        return self.call.__name__
+
+
+STATEMENTS: list[Statement] = []
+
+
+def uses(*indexes: str, by_triggers: Collection[str] = (), either: Collection[str] = ()) -> Callable[[Call], Call]:
+    """List the decorated call among the statements."""
+
+    def listed(call: Call) -> Call:
+        STATEMENTS.append(Statement(call, frozenset(indexes), frozenset(by_triggers), frozenset(either)))
+        return call
+
+    return listed
+
+
+# --- the engine ----------------------------------------------------------------------------------------
+
+
+@uses("queue_due", "queue_pkey", "actions_pkey")
+def claim(tx: Transaction) -> None:
+    claimed = queue.claim_due(
+        tx, action_type="type-1", now=NOW, limit=BATCH, lease_token=uuid4(), lease_until=NOW + HOUR, worker="worker"
+    )
+    assert len(claimed) == BATCH
+
+
+@uses("queue_due", "queue_pkey")
+def claim_where_nothing_is_due(tx: Transaction) -> None:
+    longer_ago = NOW - 2 * HOUR
+    claimed = queue.claim_due(
+        tx, action_type="type-1", now=longer_ago, limit=BATCH, lease_token=uuid4(), lease_until=NOW, worker="worker"
+    )
+    assert claimed == []
+
+
+@uses("outcomes_guard")
+def look_at_the_guard_once_more(tx: Transaction) -> None:
+    published = [key(MANY + 10 * n + 2) for n in range(BATCH // 2)]
+    unheard_of = [key(2 * MANY + n) for n in range(1, BATCH // 2 + 1)]
+    assert len(actions.guarded_keys(tx, published + unheard_of)) == BATCH // 2
+
+
+@uses("queue_due")
+def find_the_next_due_instant(tx: Transaction) -> None:
+    due = queue.next_due(tx, [f"type-{n}" for n in range(TYPES)])
+    assert due is not None
+    assert due < NOW
+
+
+@uses("queue_lease_until")
+def find_lost_leases(tx: Transaction) -> None:
+    assert len(queue.lost_leases(tx, ["type-3"], now=NOW, others_before=NOW - HOUR, limit=BATCH)) == BATCH
+
+
+@uses("actions_pkey", either=["queue_pkey", "queue_lease_until"])
+def take_lost_leases_over(tx: Transaction) -> None:
+    lost = [action_id(7 + 200 * n) for n in range(BATCH)]
+    taken = queue.take_over(tx, lost, now=NOW, lease_token=uuid4(), lease_until=NOW + HOUR, worker="worker")
+    assert len(taken) == BATCH
+
+
+@uses("queue_pkey")
+def hold_in_one_order(tx: Transaction) -> None:
+    queue.hold_queued(tx, [action_id(13 * n) for n in range(1, BATCH + 1)])
+
+
+@uses("queue_pkey")
+def settle(tx: Transaction) -> None:
+    published = Finished(cause=Cause.PUBLISHED, status=Status.PUBLISHED, attempt_count=1, provider_id="id")
+    rejected = Finished(cause=Cause.REJECTED, status=Status.FAILED, reason=Reason.REJECTED, attempt_count=1)
+    ended = {action_id(n): published if n % 3 else rejected for n in leased()}
+    won = outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=ended, now=NOW, actor="engine")
+    assert won == set(ended)
+
+
+@uses("queue_pkey")
+def settle_after_the_lease_was_lost(tx: Transaction) -> None:
+    published = Finished(cause=Cause.PUBLISHED, status=Status.PUBLISHED, attempt_count=1)
+    ended = dict.fromkeys(map(action_id, leased()), published)
+    assert outcomes.settle_claimed(tx, lease_token=uuid4(), settlements=ended, now=NOW, actor="engine") == set()
+
+
+@uses("queue_pkey")
+def requeue(tx: Transaction) -> None:
+    back = Requeued(cause=Cause.NOT_SENT, due_at=NOW + HOUR, attempt_count=1, error="no route")
+    settlements = dict.fromkeys(map(action_id, leased()), back)
+    won = outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=settlements, now=NOW, actor="engine")
+    assert won == set(settlements)
+
+
+@uses("idempotency_expires")
+def purge_expired_keys(tx: Transaction) -> None:
+    assert idempotency.purge_expired(tx, now=NOW + HOUR, limit=BATCH) == BATCH
+
+
+# --- the verbs -----------------------------------------------------------------------------------------
+
+
+@uses("outcomes_guard")
+def insert(tx: Transaction) -> None:
+    """New things, and as many that went out."""
+    wanted = [*(MANY + 10 * n + 2 for n in range(BATCH // 2)), *(2 * MANY + n for n in range(1, BATCH // 2 + 1))]
+    requests = [
+        Request(
+            id=uuid4(),
+            workspace_id=workspace_id(n),
+            user_id=SYSTEM_PROFILE,
+            action_type=f"type-{n % TYPES}",
+            target_key="instagram",
+            payload={"thing_id": f"thing-{n}"},
+            publish_at=NOW + HOUR,
+            overlap_key=f"new-{n}",
+            created_at=NOW,
+        )
+        for n in wanted
+    ]
+    assert len(actions.insert_actions(tx, requests).admitted) == BATCH // 2
+
+
+@uses("queue_key")
+def find_active_keys(tx: Transaction) -> None:
+    assert len(actions.active_keys(tx, [key(7 * n) for n in range(1, BATCH + 1)])) == BATCH
+
+
+@uses("queue_overlap")
+def find_who_holds_an_overlap_key(tx: Transaction) -> None:
+    assert actions.overlap_holder(tx, "type-1", "overlap-13") == action_id(13)
+
+
+@uses("actions_pkey", "queue_pkey", "outcomes_pkey")
+def find_an_action(tx: Transaction) -> None:
+    assert reading.find_action(tx, action_id(4711)) is not None
+
+
+@uses("actions_pkey", "queue_pkey", "outcomes_pkey")
+def find_actions(tx: Transaction) -> None:
+    assert len(reading.find_actions(tx, [action_id(31 * n) for n in range(1, 51)])) == 50
+
+
+@uses("queue_pkey")
+def cancel(tx: Transaction) -> None:
+    queued = [action_id(20 * n + 1) for n in range(BATCH)]
+    cancelled = outcomes.withdraw_queued(
+        tx, queued, cause=Cause.CANCEL, reason=Reason.USER, now=NOW, actor="somebody", note="not now"
+    )
+    assert cancelled == set(queued)
+
+
+@uses("queue_pkey", "outcomes_pkey", "actions_pkey", by_triggers=["outcomes_guard"])
+def retry(tx: Transaction) -> None:
+    rejected = Finished(cause=Cause.REJECTED, status=Status.FAILED, reason=Reason.REJECTED, attempt_count=1)
+    ended = {action_id(7): rejected}
+    outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=ended, now=NOW, actor="engine")
+    assert verdicts.reopen_failed(tx, action_id(7), below=5, now=NOW, actor="somebody")
+
+
+@uses("outcomes_pkey")
+def confirm(tx: Transaction) -> None:
+    assert verdicts.confirm_unconfirmed(tx, action_id(MANY + 100), provider_id=None, now=NOW, actor="somebody")
+
+
+@uses("outcomes_pkey")
+def dismiss(tx: Transaction) -> None:
+    assert verdicts.dismiss_unconfirmed(tx, action_id(MANY + 100), now=NOW, actor="somebody")
+
+
+@uses("queue_key")
+def find_siblings(tx: Transaction) -> None:
+    assert len(verdicts.siblings(tx, key(4711))) == 1
+
+
+@uses("idempotency_pkey")
+def find_idempotency_keys(tx: Transaction) -> None:
+    found = idempotency.find_keys(tx, [(f"schedule:rule-{n}", f"key-{n}") for n in range(1, BATCH + 1)])
+    assert len(found) == BATCH
+
+
+@uses()
+def take_idempotency_keys(tx: Transaction) -> None:
+    """A conflict is no scan: the plan shows none."""
+    entries = [
+        idempotency.Entry(scope=f"schedule:rule-{n}", key=f"key-{n}", body_hash="", action_id=None, expires_at=NOW)
+        for n in range(1, BATCH + 1)
+    ]
+    assert idempotency.take_keys(tx, entries, now=NOW - HOUR) == set()
+
+
+@uses("idempotency_pkey")
+def release_idempotency_keys(tx: Transaction) -> None:
+    idempotency.release_keys(tx, [(f"schedule:rule-{n}", f"key-{n}") for n in range(1, BATCH + 1)])
+
+
+@uses("idempotency_action")
+def release_the_keys_of_an_action(tx: Transaction) -> None:
+    idempotency.release_keys_of(tx, action_id(4711))
+
+
+# --- readers -------------------------------------------------------------------------------------------
+
+
+@uses("actions_calendar", "queue_pkey", "outcomes_pkey")
+def show_a_week_of_a_workspace(tx: Transaction) -> None:
+    week = reading.Filter(workspace_id=workspace_id(2), since=NOW, until=NOW + timedelta(days=7))
+    assert len(reading.page_of_actions(tx, week, limit=100)) == 100
+
+
+@uses("actions_calendar", "actions_pkey", "queue_pkey", "outcomes_pkey")
+def show_the_next_page_of_a_workspace(tx: Transaction) -> None:
+    week = reading.Filter(workspace_id=workspace_id(2), since=NOW, until=NOW + timedelta(days=7))
+    first = reading.page_of_actions(tx, week, limit=10)
+    assert len(reading.page_of_actions(tx, week, limit=10, after=first[-1].id)) == 10
+
+
+@uses("actions_calendar", "queue_pkey", "outcomes_pkey")
+def show_a_week_of_a_workspace_by_the_view(tx: Transaction) -> None:
+    """P24, as another program asks."""
+    columns = tx.tables.actions.c
+    values = {"workspace": workspace_id(2), "since": NOW, "until": NOW + timedelta(days=7)}
+    types = {"workspace": columns.workspace_id.type, "since": columns.publish_at.type, "until": columns.publish_at.type}
+    view = f"{tx.tables.names.qualifier(tx.connection.dialect.name)}scheduled_actions"
+    query = f"select * from {view} where workspace_id = :workspace and publish_at >= :since and publish_at < :until"
+    typed = text(query).bindparams(*(bindparam(name, values[name], type_=types[name]) for name in values))
+    assert len(tx.execute(typed).all()) > 100
+
+
+@uses("action_events_action")
+def tell_the_history(tx: Transaction) -> None:
+    assert len(events.events_of(tx, action_id(4711))) == 1
