@@ -24,7 +24,7 @@ from postdate.registry import ActionType
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from postdate.registry import Admit, Context, Handler
+    from postdate.registry import Context
     from postdate.settings import Settings
 
 Provider = TypeVar("Provider")
@@ -36,30 +36,11 @@ def builtin_action_types(settings: Settings) -> list[ActionType]:
     A setting that is missing or wrong is reported by the type's `configured`, when the engine starts: a process
     that only schedules needs none of them.
     """
-    call, webhook_ready = _handler(lambda: Webhook.of(settings).call)
-    publish, publish_ready = _handler(lambda: Publisher.of(settings).publish)
-    call_payload = CallWebhook if settings.webhook_allow_http else CallSecureWebhook
     return [
         _send_email(settings),
         _send_sms(settings),
-        ActionType(
-            name="call_webhook",
-            handler=call,
-            payload=TypeAdapter(call_payload),
-            policy=Policy(idempotent=True),
-            admit=_admit(lambda: Webhook.of(settings).admit),
-            timeout=timedelta(minutes=2),
-            configured=webhook_ready,
-        ),
-        ActionType(
-            name="publish_post",
-            handler=publish,
-            payload=TypeAdapter(PublishPost),
-            policy=Policy(idempotent=True),
-            admit=_admit(lambda: Publisher.of(settings).admit),
-            timeout=timedelta(minutes=2),
-            configured=publish_ready,
-        ),
+        _call_webhook(settings),
+        _publish_post(settings),
         _reminder(settings),
     ]
 
@@ -87,6 +68,32 @@ def _send_sms(settings: Settings) -> ActionType:
         timeout=timedelta(minutes=2),
         configured=found.check if isinstance(found, _Unready) else None,
         lookup=None if isinstance(found, _Unready) else found.lookup,
+    )
+
+
+def _call_webhook(settings: Settings) -> ActionType:
+    found = _found(lambda: Webhook.of(settings))
+    return ActionType(
+        name="call_webhook",
+        handler=found.run if isinstance(found, _Unready) else found.call,
+        payload=TypeAdapter(CallWebhook if settings.webhook_allow_http else CallSecureWebhook),
+        policy=Policy(idempotent=True),
+        admit=None if isinstance(found, _Unready) else found.admit,
+        timeout=timedelta(minutes=2),
+        configured=found.check if isinstance(found, _Unready) else None,
+    )
+
+
+def _publish_post(settings: Settings) -> ActionType:
+    found = _found(lambda: Publisher.of(settings))
+    return ActionType(
+        name="publish_post",
+        handler=found.run if isinstance(found, _Unready) else found.publish,
+        payload=TypeAdapter(PublishPost),
+        policy=Policy(idempotent=True),
+        admit=None if isinstance(found, _Unready) else found.admit,
+        timeout=timedelta(minutes=2),
+        configured=found.check if isinstance(found, _Unready) else None,
     )
 
 
@@ -123,20 +130,3 @@ def _found(build: Callable[[], Provider]) -> Provider | _Unready:
         return build()
     except NotConfigured as missing:
         return _Unready(missing=missing)
-
-
-def _handler(build: Callable[[], Handler]) -> tuple[Handler, Callable[[], None] | None]:
-    """Return the provider's handler and what reports, at start, that it has none."""
-    try:
-        return build(), None
-    except NotConfigured as missing:
-        unready = _Unready(missing=missing)
-        return unready.run, unready.check
-
-
-def _admit(build: Callable[[], Admit]) -> Admit | None:
-    """Return what looks at new actions; None where the provider lacks a setting, which is told at start."""
-    try:
-        return build()
-    except NotConfigured:
-        return None
