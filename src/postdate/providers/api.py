@@ -1,4 +1,4 @@
-"""How is a provider's HTTP API asked, and what is known when it does not answer?
+"""How is a request made over HTTP, and what is known when there is no answer?
 
 | what happens | outcome |
 |---|---|
@@ -6,25 +6,29 @@
 | an address that is not public, nor allowed by POSTDATE_EGRESS_ALLOW: no connection is made | `Rejected` |
 | the connection is cut or silent once the request has begun, or the answer is not HTTP | `Unconfirmed` |
 
-An answer is a `Reply`, whatever its status: what it means is for the provider to say. At most 256 KiB of it are read,
-for 10 seconds.
+An answer is a `Reply`, whatever its status: what it means is for the provider to say. `ask` reads at most 256 KiB of
+it, for 10 seconds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, timedelta
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 
 from postdate.domain.outcome import NotSent, Rejected, Unconfirmed
 from postdate.providers.web_url import MAX_URL, web_url
-from postdate.providers.webhook import retry_after
 
 if TYPE_CHECKING:
-    from datetime import timedelta
+    from collections.abc import Mapping
+    from datetime import datetime
 
     from postdate.registry import Context
 
@@ -34,15 +38,21 @@ MAX_EXCERPT = 200
 """How many characters of an answer are kept in an error."""
 REPLY_SECONDS = 10
 """How long the body of an answer is waited for."""
+LONGEST_RETRY_AFTER = timedelta(days=1)
+"""No provider is left alone for longer at once, whatever it asks for."""
+
+_PLAIN_SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What an API answered."""
+    """What came back, whatever it means."""
 
     status: int
     body: bytes = field(repr=False)
     """Its beginning, where it is too long, too slow or broken off."""
+    headers: Mapping[str, str] = field(default_factory=httpx2.Headers, repr=False)
+    """By name, in whatever case."""
     wait: timedelta | None = None
     """How long it asked to be left alone, by `Retry-After`, at most a day."""
 
@@ -83,16 +93,31 @@ async def ask(ctx: Context, method: str, url: str, **request: Any) -> Reply:
 
     Raises `NotSent`, `Rejected` or `Unconfirmed` by the table above.
     """
-    headers = {"accept": "application/json", "accept-encoding": "identity", **request.pop("headers", {})}
+    headers = {"accept": "application/json", **request.pop("headers", {})}
+    return await exchange(ctx, method, url, at_most=MAX_REPLY, within=REPLY_SECONDS, headers=headers, **request)
+
+
+async def exchange(
+    ctx: Context,
+    method: str,
+    url: str,
+    *,
+    at_most: int,
+    within: float | None,
+    headers: Mapping[str, str],
+    **request: Any,
+) -> Reply:
+    """Do the same as `ask`, but read `at_most` bytes of the body, and wait for it `within` so many seconds."""
+    headers = {"accept-encoding": "identity", **headers}  # a short body cannot grow when it is unpacked
     try:
         async with ctx.http.stream(method, url, headers=headers, follow_redirects=False, **request) as answer:
-            body = await _beginning(answer)
+            body = await _beginning(answer, at_most=at_most, within=within)
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
         raise NotSent(f"not connected: {_said(error)}") from error
     except httpx2.TransportError as error:
         raise Unconfirmed(f"no answer: {_said(error)}") from error
     wait = retry_after(answer.headers.get("retry-after"), now=ctx.now)
-    return Reply(status=answer.status_code, body=body, wait=wait)
+    return Reply(status=answer.status_code, body=body, headers=answer.headers, wait=wait)
 
 
 async def look(ctx: Context, url: str, **request: Any) -> dict[str, Any]:
@@ -110,18 +135,29 @@ async def look(ctx: Context, url: str, **request: Any) -> dict[str, Any]:
     return told
 
 
-async def _beginning(answer: httpx2.Response) -> bytes:
+def retry_after(value: str | None, *, now: datetime) -> timedelta | None:
+    """Return the wait that a `Retry-After` asks for, at most a day; None where it cannot be read (RFC 9110, 10.2.3)."""
+    if value is None:
+        return None
+    if _PLAIN_SECONDS.fullmatch(value):
+        return min(timedelta(seconds=int(value)), LONGEST_RETRY_AFTER)
+    try:
+        instant = parsedate_to_datetime(value[:64])
+        return min(instant.replace(tzinfo=instant.tzinfo or UTC) - now, LONGEST_RETRY_AFTER)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+async def _beginning(answer: httpx2.Response, *, at_most: int, within: float | None) -> bytes:
     """Return the body, or its beginning: the status has come already, so nothing that happens here is an error."""
     read = bytearray()
-    try:
-        async with asyncio.timeout(REPLY_SECONDS):
+    with suppress(httpx2.TransportError, TimeoutError):
+        async with asyncio.timeout(within):
             async for chunk in answer.aiter_raw():
                 read += chunk
-                if len(read) > MAX_REPLY:
+                if len(read) >= at_most:
                     break
-    except (httpx2.TransportError, TimeoutError):
-        pass
-    return bytes(read[:MAX_REPLY])
+    return bytes(read[:at_most])
 
 
 def _said(error: Exception) -> str:

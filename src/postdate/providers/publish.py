@@ -11,7 +11,6 @@ webhook with the post and answers when the network has it. What its answer means
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Self
 
@@ -21,7 +20,7 @@ from postdate.domain import text
 from postdate.domain.outcome import Published, Rejected
 from postdate.errors import Invalid, NotConfigured
 from postdate.providers.web_url import MAX_URL, WebUrl, https_url, web_url
-from postdate.providers.webhook import post_signed, signing_keys
+from postdate.providers.webhook import envelope, post_signed, signing_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,13 +94,9 @@ class Publisher:
         url = self.networks.get(ctx.target or "")
         if url is None:
             raise Rejected(f"target {ctx.target!r} {self._unknown()}")
-        body: dict[str, JsonValue] = {
-            "type": "publish_post",
-            "timestamp": ctx.action.publish_at.isoformat().replace("+00:00", "Z"),
-            "data": {"target": ctx.target, **payload.model_dump(mode="json")},
-        }
-        answer = await post_signed(ctx, url=url, body=body, keys=self.keys)
-        return Published(provider_id=_id_in(answer.body) or answer.headers.get("x-request-id"))
+        body = envelope(ctx, "publish_post", {"target": ctx.target, **payload.model_dump(mode="json")})
+        reply = await post_signed(ctx, url=url, body=body, keys=self.keys)
+        return Published(provider_id=_id_in(reply.json()) or reply.headers.get("x-request-id"))
 
     def _unknown(self) -> str:
         return f"is none of POSTDATE_NETWORKS (known: {', '.join(sorted(self.networks))})"
@@ -119,10 +114,6 @@ def _check(target: str, url: str, *, allow_http: bool) -> None:
         https_url(url)
 
 
-def _id_in(body: bytes) -> str | None:
-    try:
-        told = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    found = told.get("id") if isinstance(told, dict) else None
+def _id_in(told: Mapping[str, object]) -> str | None:
+    found = told.get("id")
     return str(found) if isinstance(found, str | int) and not isinstance(found, bool) and found != "" else None

@@ -30,7 +30,7 @@ from postdate.providers.smtp import Smtp
 from postdate.providers.twilio import MAX_TEXT as MAX_SMS
 from postdate.providers.twilio import SendSms, Twilio, sms_is_set_up
 from postdate.providers.web_url import MAX_URL, https_url, web_url
-from postdate.providers.webhook import CallWebhook, Webhook
+from postdate.providers.webhook import CallWebhook, Webhook, envelope
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -202,6 +202,5 @@ def _sms(payload: Reminder) -> SendSms:
 
 
 def _webhook(ctx: Context, payload: Reminder) -> CallWebhook:
-    timestamp = ctx.action.publish_at.isoformat().replace("+00:00", "Z")
     data: dict[str, JsonValue] = {"text": payload.text, "thing_id": payload.thing_id, "target": ctx.target}
-    return CallWebhook(url=payload.address, body={"type": "reminder", "timestamp": timestamp, "data": data})
+    return CallWebhook(url=payload.address, body=envelope(ctx, "reminder", data))

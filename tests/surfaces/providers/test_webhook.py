@@ -18,14 +18,10 @@ from pydantic import SecretStr, TypeAdapter
 
 from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
 from postdate.errors import InvalidPayload
+from postdate.providers.api import retry_after
 from postdate.providers.http import http_client
 from postdate.providers.signing import verify
-from postdate.providers.webhook import (
-    CallSecureWebhook,
-    CallWebhook,
-    Webhook,
-    retry_after,
-)
+from postdate.providers.webhook import CallSecureWebhook, CallWebhook, Webhook
 from postdate.registry import ActionType
 from postdate.settings import Settings
 from tests.surfaces.providers.contexts import ACTION_ID, NOW, context
