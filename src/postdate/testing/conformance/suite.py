@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@cache
+def _settings() -> Settings:
+    return Settings()
+
+
 class StoreConformance(
     MovingCases,
     KeyCases,
@@ -58,7 +64,7 @@ class StoreConformance(
     @pytest.fixture
     def settings(self) -> Settings:
         """The settings of the app: override it for a schema or a prefix of your own."""
-        return Settings()
+        return _settings()
 
     @pytest.fixture
     def scene(self, database_url: str, settings: Settings) -> Iterator[Scene]:

@@ -28,22 +28,29 @@ NAIVE = datetime(2027, 3, 9, 12)  # noqa: DTZ001 - naive on purpose
 class InstantCases:
     """Instants."""
 
-    @pytest.mark.parametrize("instant", [FIRST, LAST, datetime(1970, 1, 1, tzinfo=UTC), LAST - timedelta(hours=9)])
-    def test_an_instant_comes_back_to_the_microsecond(self, scene: Scene, instant: datetime) -> None:
+    def test_an_instant_comes_back_to_the_microsecond(self, scene: Scene) -> None:
         """P17, P74, P99: from the first to the last, in every column that holds one."""
-        made = scene.action(at=instant, expires_at=LAST)
-        assert scene.get(made) == made
-        assert (made.publish_at, made.expires_at) == (instant, LAST)
-        until = None if instant == LAST else instant + timedelta(microseconds=1)
-        assert scene.app.sync.list(since=instant, until=until) == [made]
-        moved = scene.app.sync.reschedule(made.id, at=LAST)
+        for instant in (FIRST, datetime(1970, 1, 1, tzinfo=UTC), LAST - timedelta(hours=9), LAST):
+            made = scene.action(at=instant, expires_at=LAST)
+            assert scene.get(made) == made
+            assert (made.publish_at, made.expires_at) == (instant, LAST)
+            until = None if instant == LAST else instant + timedelta(microseconds=1)
+            assert scene.app.sync.list(status="queued", since=instant, until=until) == [made]
+            moved = scene.app.sync.reschedule(made.id, at=LAST)
+            assert scene.app.sync.list(status="queued") == [moved]
+            scene.app.sync.cancel(moved.id)
+
+    def test_the_last_instant_can_be_waited_for(self, scene: Scene) -> None:
+        """P17: as when something is due, and as when it is tried again."""
+        last = scene.action(at=LAST)
         scene.clock.move_to(LAST - timedelta(days=1))
         assert scene.tick().due_count == 0
         scene.answer = _raising(Deferred(LAST))
-        scene.app.sync.post_now(moved.id)
+        scene.app.sync.post_now(last.id)
         scene.tick()
         (deferred,) = scene.app.sync.list(status="queued")
         assert deferred.next_attempt_at == LAST
+        assert scene.tick().due_count == 0
 
     def test_an_instant_is_utc_however_it_is_told(self, scene: Scene) -> None:
         """P17, P74."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from postdate.domain.action import Action
-    from postdate.testing.conformance.outsider import Outsider
+    from postdate.testing.conformance.outsider import Outsider, Values
     from postdate.testing.scene import Scene
 
 LEVELS = ["REPEATABLE READ", "SERIALIZABLE"]
@@ -27,23 +27,23 @@ GONE = [Cause.PUBLISHED, Cause.UNCONFIRMED]
 THING = {"thing_id": "post-1"}
 
 
-def by_verb(scene: Scene, _outsider: Outsider, connection: Connection) -> object:
+def by_verb(scene: Scene, _outsider: Outsider, connection: Connection, thing: Values) -> object:
     """Schedule the thing."""
-    return scene.action(payload=THING, at=scene.clock.now(), connection=connection)
+    return scene.action(payload=thing, at=scene.clock.now(), connection=connection)
 
 
-def by_batch(scene: Scene, _outsider: Outsider, connection: Connection) -> object:
+def by_batch(scene: Scene, _outsider: Outsider, connection: Connection, thing: Values) -> object:
     """Schedule the thing among others."""
-    rows = [NewAction(action_type=POST, payload=payload, at=scene.clock.now()) for payload in ({}, THING, {})]
+    rows = [NewAction(action_type=POST, payload=payload, at=scene.clock.now()) for payload in ({}, thing, {})]
     made = scene.app.sync.schedule_many(rows, connection=connection)
     assert not any(isinstance(one, PostdateError) for one in made)
     return made
 
 
-def by_view(scene: Scene, outsider: Outsider, connection: Connection) -> object:
+def by_view(scene: Scene, outsider: Outsider, connection: Connection, thing: Values) -> object:
     """Insert the thing as another program would."""
     at = scene.clock.now()
-    return outsider.insert("scheduled_actions", connection, action_type=POST, payload=THING, publish_at=at)
+    return outsider.insert("scheduled_actions", connection, action_type=POST, payload=thing, publish_at=at)
 
 
 class IsolationCases:
@@ -55,46 +55,47 @@ class IsolationCases:
         with outsider.connection() as connection:
             yield connection.execution_options(isolation_level=request.param)
 
-    @pytest.mark.parametrize("gone", GONE)
     @pytest.mark.parametrize("insert", [by_verb, by_batch, by_view], ids=["verb", "batch", "view"])
     def test_a_duplicate_that_passed_the_guard_is_cancelled_by_the_claim_and_not_run(
         self,
         scene: Scene,
         outsider: Outsider,
         old_snapshot: Connection,
-        gone: Cause,
-        insert: Callable[[Scene, Outsider, Connection], object],
+        insert: Callable[[Scene, Outsider, Connection, Values], object],
     ) -> None:
         """P64, P66, P91: nothing runs under a published or unconfirmed sibling."""
-        sibling = scene.action(Status.SUBMITTED, payload=THING)
-        _look(old_snapshot, outsider)
-        assert make_move(scene.app, sibling, gone)
-        insert(scene, outsider, old_snapshot)
-        old_snapshot.commit()
-        (passed,) = scene.app.sync.list(status="queued", thing="post-1")
-        scene.tick()
-        assert passed.id not in {ctx.action.id for ctx in scene.runs}
-        barred = scene.get(passed)
-        assert (barred.status, barred.reason) == (Status.CANCELLED, Reason.DUPLICATE)
-        assert barred.attempt_count == 0, "the attempt is given back"
-        event = scene.app.sync.history(passed.id)[-1]
-        assert (event.cause, event.actor) == ("duplicate", "engine")
-        assert scene.get(sibling).status is (Status.PUBLISHED if gone is Cause.PUBLISHED else Status.FAILED)
+        for gone in GONE:
+            thing = {"thing_id": gone.value}
+            sibling = scene.action(Status.SUBMITTED, payload=thing)
+            _look(old_snapshot, outsider)
+            assert make_move(scene.app, sibling, gone)
+            insert(scene, outsider, old_snapshot, thing)
+            old_snapshot.commit()
+            (passed,) = scene.app.sync.list(status="queued", thing=gone.value)
+            scene.tick()
+            assert passed.id not in {ctx.action.id for ctx in scene.runs}
+            barred = scene.get(passed)
+            assert (barred.status, barred.reason) == (Status.CANCELLED, Reason.DUPLICATE)
+            assert barred.attempt_count == 0, "the attempt is given back"
+            event = scene.app.sync.history(passed.id)[-1]
+            assert (event.cause, event.actor) == ("duplicate", "engine")
+            assert scene.get(sibling).status is (Status.PUBLISHED if gone is Cause.PUBLISHED else Status.FAILED)
 
-    @pytest.mark.parametrize("gone", GONE)
     def test_a_retry_that_passed_the_guard_is_not_run_either(
-        self, scene: Scene, outsider: Outsider, old_snapshot: Connection, gone: Cause
+        self, scene: Scene, outsider: Outsider, old_snapshot: Connection
     ) -> None:
         """P66."""
-        failed = scene.action(Status.FAILED, Reason.REJECTED, payload=THING)
-        sibling = scene.action(Status.SUBMITTED, payload=THING)
-        _look(old_snapshot, outsider)
-        assert make_move(scene.app, sibling, gone)
-        scene.app.sync.retry(failed.id, connection=old_snapshot)
-        old_snapshot.commit()
-        scene.tick()
-        assert scene.runs == []
-        assert scene.get(failed).reason is Reason.DUPLICATE
+        for gone in GONE:
+            thing = {"thing_id": gone.value}
+            failed = scene.action(Status.FAILED, Reason.REJECTED, payload=thing)
+            sibling = scene.action(Status.SUBMITTED, payload=thing)
+            _look(old_snapshot, outsider)
+            assert make_move(scene.app, sibling, gone)
+            scene.app.sync.retry(failed.id, connection=old_snapshot)
+            old_snapshot.commit()
+            scene.tick()
+            assert scene.runs == []
+            assert scene.get(failed).reason is Reason.DUPLICATE
 
     def test_a_confirmation_cancels_what_passed_the_guard(
         self, scene: Scene, outsider: Outsider, old_snapshot: Connection
@@ -136,7 +137,7 @@ class IsolationCases:
         sibling = scene.action(Status.SUBMITTED, payload=THING)
         _look(old_snapshot, outsider)
         assert make_move(scene.app, sibling, Cause.UNCONFIRMED)
-        by_verb(scene, outsider, old_snapshot)
+        by_verb(scene, outsider, old_snapshot, THING)
         old_snapshot.commit()
         (passed,) = scene.app.sync.list(status="queued")
         return scene.get(sibling), passed
