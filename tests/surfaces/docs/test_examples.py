@@ -41,6 +41,14 @@ def test_the_python_of_a_page_runs_in_an_empty_folder_and_prints_what_the_page_s
     assert ran.stdout == "".join(block.text for block in found if block.language == "output")
 
 
+def test_the_example_of_the_readme_can_be_served_once_it_has_run(tmp_path: Path) -> None:
+    (example,) = (block.text for block in blocks(README) if block.language == "python")
+    (tmp_path / "shop.py").write_text(example)
+    assert run(example, tmp_path).returncode == 0
+    imported = run("from shop import app; print(app.sync.list()[0].status)", tmp_path)
+    assert (imported.stdout, imported.stderr) == ("published\n", "")
+
+
 def test_the_example_of_the_readme_is_refused_the_second_time_as_it_says(tmp_path: Path) -> None:
     (example,) = (block.text for block in blocks(README) if block.language == "python")
     assert run(example, tmp_path).returncode == 0
