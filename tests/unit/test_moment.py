@@ -69,8 +69,9 @@ def test_what_is_neither_text_nor_datetime_is_refused(odd: object) -> None:
 def test_text_that_names_no_instant_is_refused(odd: str) -> None:
     with pytest.raises(InvalidInstant):
         instant(odd, field="since")
-    with pytest.raises((InvalidInstant, InvalidWallTime)):
-        at(odd, tz="UTC")
+    for tz in ("UTC", None):
+        with pytest.raises((InvalidInstant, InvalidWallTime)):
+            at(odd, tz=tz)
 
 
 def test_the_calendar_ends_where_utc_does() -> None:

@@ -43,6 +43,7 @@ def moment(
         raise InvalidInstant(field="at", rule="must be an aware datetime or ISO 8601 text", value=at)
     zone = tz if tz is not None else default_zone()
     if zone is None:
+        resolve(at, "UTC", gap=gap, fold=fold)  # what is no wall time at all, no zone would mend
         raise InvalidZone(field="tz", rule="is needed: a wall time without a zone names no instant", value=at)
     publish_at = resolve(at, zone, gap=gap, fold=fold)
     wall_time = at if isinstance(at, str) else at.isoformat()
