@@ -7,7 +7,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import structlog
 from sqlalchemy import text
+from structlog.testing import capture_logs
 
 from postdate import (
     Backoff,
@@ -81,6 +83,42 @@ async def test_a_run_ends_as_its_outcome_says(
     assert (found.status, found.reason, found.provider_id) == (status, reason, provider_id)
     assert (found.attempt_count, found.submitted_at, found.finished_at) == (1, NOON, NOON)
     assert len(script.seen) == 1
+
+
+def broken(ctx: Context, payload: dict[str, object]) -> str:
+    return str(payload["number"])
+
+
+async def broken_awaited(ctx: Context, payload: dict[str, object]) -> str:
+    return broken(ctx, payload)
+
+
+@pytest.mark.parametrize("handler", [broken, broken_awaited])
+async def test_the_log_shows_where_a_handler_broke(app: Postdate, handler: Any) -> None:
+    app.action("act")(handler)
+    action = await app.schedule("act", {}, at=NOON)
+    with capture_logs() as logs:
+        await app.tick()
+    (told,) = logs
+    assert (told["log_level"], told["action"]) == ("warning", str(action.id))
+    assert "in broken\n" in told["traceback"]
+    assert told["traceback"].endswith("KeyError: 'number'\n")
+
+
+@pytest.mark.parametrize("handler", [broken, broken_awaited])
+async def test_a_log_that_cannot_be_written_keeps_no_run_from_its_outcome(app: Postdate, handler: Any) -> None:
+    def full(*_: object) -> dict[str, object]:
+        raise OSError("no space left on device")
+
+    app.action("act")(handler)
+    action = await app.schedule("act", {}, at=NOON)
+    kept = structlog.get_config()
+    structlog.configure(processors=[full])
+    try:
+        await app.tick()
+    finally:
+        structlog.configure(**kept)
+    assert (await app.get(action.id)).reason == Reason.UNCONFIRMED
 
 
 async def test_an_action_fires_at_its_instant_and_not_before(app: Postdate, clock: ManualClock) -> None:

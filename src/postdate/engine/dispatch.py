@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Thread
+from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -202,7 +204,7 @@ async def _awaited(action_type: ActionType, ctx: Context, payload: Any, slot: _S
     except (*_NOT_ITS_OWN, asyncio.CancelledError):
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
-        return _raised(error)
+        return _raised(ctx, error)
     finally:
         slot.free()
 
@@ -237,7 +239,7 @@ def _call(action_type: ActionType, ctx: Context, payload: Any) -> Outcome:
     try:
         return _said(action_type.handler(ctx, payload))
     except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome, and nobody else is told
-        return _raised(error)
+        return _raised(ctx, error)
 
 
 def _said(answer: object) -> Outcome:
@@ -256,7 +258,10 @@ def _said(answer: object) -> Outcome:
     return Published(provider_id=None if answer is None else str(answer))
 
 
-def _raised(error: BaseException) -> Outcome:
+def _raised(ctx: Context, error: BaseException) -> Outcome:
     if isinstance(error, Outcome):
         return error
+    with suppress(Exception):  # a log that cannot be written must not keep the run from its outcome
+        told = "".join(format_exception(error))
+        ctx.log.warning("the handler raised an exception that is no outcome", traceback=told)
     return Unconfirmed(f"{type(error).__name__}: {cleaned(error)}")
