@@ -239,7 +239,7 @@ class SchemaMismatch(Misconfigured):
         if newer:
             advice = "it was migrated by a newer postdate: upgrade this installation"
         else:
-            advice = "run `postdate db upgrade`"
+            advice = "run `postdate db upgrade` on it, or `app.migrate()`"
         super().__init__(f"the schema is at {found or 'nothing'}, this version needs {expected}: {advice}")
 
 

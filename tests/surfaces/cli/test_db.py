@@ -65,7 +65,10 @@ def test_the_printed_sql_makes_the_same_schema(empty: Shell, empty_database_url:
 
 @pytest.mark.parametrize(
     ("revision", "newer", "advice"),
-    [("0000", False, "run `postdate db upgrade`"), ("9999", True, "upgrade this installation")],
+    [
+        ("0000", False, "run `postdate db upgrade` on it, or `app.migrate()`"),
+        ("9999", True, "upgrade this installation"),
+    ],
 )
 def test_on_another_schema_every_command_says_what_to_do(
     postdate: Shell, database_url: str, revision: str, newer: bool, advice: str
