@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Integer, func, insert, literal_column, or_, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 
 from postdate.domain.action import Intent, Request
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 _TICK = timedelta(minutes=1)
 _QUEUED = ("action_id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "due_at")
+_INTENT = ("wall_time", "tz", "gap", "fold")
 _ASKED = (
     "id",
     "workspace_id",
@@ -36,10 +36,7 @@ _ASKED = (
     "payload",
     "occurrence",
     "publish_at",
-    "wall_time",
-    "tz",
-    "gap",
-    "fold",
+    *_INTENT,
     "expires_at",
     "origin",
     "origin_id",
@@ -107,8 +104,14 @@ def _enqueue(tx: Transaction, requests: Sequence[Request]) -> Any:
     source = rowset(tx, "asked", {**_types(q, _QUEUED), "place": Integer()}, rows)
     free = _guard_of(tx, source.c.key).is_(None)
     chosen = select(*(source.c[name] for name in _QUEUED)).where(free).order_by(source.c.place)
-    into = sqlite.insert(q) if tx.is_sqlite else postgresql.insert(q)
-    return into.from_select(_QUEUED, chosen).on_conflict_do_nothing().returning(q.c.action_id)
+    return tx.insert(q).from_select(_QUEUED, chosen).on_conflict_do_nothing().returning(q.c.action_id)
+
+
+def announce_queued(tx: Transaction, due: Sequence[datetime], *, now: datetime) -> None:
+    """Note what was queued, and at commit wake the engines of other processes if it is due before their next tick."""
+    tx.queued.extend(due)
+    if not tx.is_sqlite and min(due) <= now + _TICK:
+        tx.execute(select(func.pg_notify(tx.tables.names.channel, "")))
 
 
 def guarded_keys(tx: Transaction, keys: Collection[str]) -> dict[str, UUID]:
@@ -153,9 +156,9 @@ def overlap_holder(tx: Transaction, action_type: str, overlap_key: str) -> UUID 
 
 def request_fields(row: RowMapping) -> dict[str, Any]:
     """Return the fields of `Request` in a row of `actions`."""
-    fields = {name: row[name] for name in _ASKED if name not in {"wall_time", "tz", "gap", "fold"}}
+    fields = {name: row[name] for name in _ASKED if name not in _INTENT}
     if row["wall_time"] is not None:
-        fields["intent"] = Intent(wall_time=row["wall_time"], tz=row["tz"], gap=row["gap"], fold=row["fold"])
+        fields["intent"] = Intent(**{name: row[name] for name in _INTENT})
     return fields
 
 
@@ -189,16 +192,6 @@ def _queue_row(request: Request) -> dict[str, Any]:
 def _action_row(request: Request) -> dict[str, Any]:
     intent = request.intent
     return {
-        **{name: getattr(request, name) for name in _ASKED if name not in {"wall_time", "tz", "gap", "fold"}},
-        "wall_time": intent and intent.wall_time,
-        "tz": intent and intent.tz,
-        "gap": intent and intent.gap,
-        "fold": intent and intent.fold,
+        **{name: getattr(request, name) for name in _ASKED if name not in _INTENT},
+        **{name: intent and getattr(intent, name) for name in _INTENT},
     }
-
-
-def announce_queued(tx: Transaction, due: Sequence[datetime], *, now: datetime) -> None:
-    """Note what was queued, and at commit wake the engines of other processes if it is due before their next tick."""
-    tx.queued.extend(due)
-    if not tx.is_sqlite and min(due) <= now + _TICK:
-        tx.execute(select(func.pg_notify(tx.tables.names.channel, "")))

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
+
+    from sqlalchemy import Column, Table
 
     from postdate.store.transaction import Transaction
 
@@ -47,29 +48,34 @@ def disable_if_action_exists(tx: Transaction, *, owner: UUID, url: str, action_i
     held = select(actions.c.id).where(actions.c.id == action_id).with_for_update(read=True, key_share=True)
     if tx.execute(held).scalar() is None:
         return False
-    into = sqlite.insert(table) if tx.is_sqlite else postgresql.insert(table)
     row = {"owner_id": owner, "digest": _digest(url), "url": url, "action_id": action_id, "disabled_at": now}
-    return tx.execute(into.values(row).on_conflict_do_nothing().returning(table.c.digest)).scalar() is not None
+    return (
+        tx.execute(tx.insert(table).values(row).on_conflict_do_nothing().returning(table.c.digest)).scalar() is not None
+    )
 
 
 def enable_if_disabled(tx: Transaction, *, owner: UUID, url: str) -> DisabledEndpoint | None:
     """Enable the endpoint and return what it was; None where it was not disabled."""
     table = tx.tables.disabled_endpoints
     gone = delete(table).where(table.c.owner_id == owner, table.c.digest == _digest(url))
-    row = tx.execute(gone.returning(table.c.owner_id, table.c.url, table.c.action_id, table.c.disabled_at)).first()
-    return None if row is None else DisabledEndpoint(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
+    row = tx.execute(gone.returning(*_described(table))).mappings().first()
+    return None if row is None else DisabledEndpoint(**row)
 
 
 def disabled_endpoints(tx: Transaction, *, owner: UUID, limit: int) -> list[DisabledEndpoint]:
     """Return the owner's disabled endpoints, the latest first."""
     table = tx.tables.disabled_endpoints
     found = (
-        select(table.c.owner_id, table.c.url, table.c.action_id, table.c.disabled_at)
+        select(*_described(table))
         .where(table.c.owner_id == owner)
         .order_by(table.c.disabled_at.desc(), table.c.digest)
         .limit(limit)
     )
     return [DisabledEndpoint(**row) for row in tx.execute(found).mappings()]
+
+
+def _described(table: Table) -> list[Column[Any]]:
+    return [table.c.owner_id, table.c.url, table.c.action_id, table.c.disabled_at]
 
 
 def _digest(url: str) -> str:

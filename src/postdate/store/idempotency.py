@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 
 from postdate.store.sets import row_address, rowset, selected_by
 
@@ -44,10 +43,8 @@ def take_keys(tx: Transaction, entries: Sequence[Entry], *, now: datetime) -> se
     ordered = sorted(entries, key=lambda entry: (entry.scope, entry.key))  # one order for all, so that none deadlock
     rows = [{name: getattr(entry, name) for name in _TAKEN} for entry in ordered]
     source = rowset(tx, "asked", {name: table.c[name].type for name in _TAKEN}, rows)
-    into = sqlite.insert(table) if tx.is_sqlite else postgresql.insert(table)
-    taking = into.from_select(
-        _TAKEN, select(source).where(source.c.key.is_not(None))
-    )  # SQLite parses no upsert without a WHERE
+    asked = select(source).where(source.c.key.is_not(None))  # SQLite parses no upsert without a WHERE
+    taking = tx.insert(table).from_select(_TAKEN, asked)
     taking = taking.on_conflict_do_update(
         index_elements=[table.c.scope, table.c.key],
         set_={name: taking.excluded[name] for name in ("body_hash", "action_id", "expires_at")},

@@ -53,7 +53,7 @@ def settle_claimed(
     won: set[UUID] = set()
     if finished:
         held = tx.tables.queue.c.lease_token == lease_token
-        won |= _finish(tx, finished, guard=held, now=now, actor=actor)
+        won |= _leave_queue(tx, finished, lambda row: finished[row.action_id], guard=held, now=now, actor=actor)
     if requeued:
         won |= _requeue(tx, lease_token, requeued, now=now, actor=actor)
     return frozenset(won)
@@ -84,17 +84,6 @@ def withdraw_queued(
         )
 
     return _leave_queue(tx, action_ids, cancelled, guard=unclaimed, now=now, actor=actor, note=note)
-
-
-def _finish(
-    tx: Transaction,
-    finished: Mapping[UUID, Finished],
-    *,
-    guard: ColumnElement[bool],
-    now: datetime,
-    actor: str,
-) -> frozenset[UUID]:
-    return _leave_queue(tx, finished, lambda row: finished[row.action_id], guard=guard, now=now, actor=actor)
 
 
 def _leave_queue(
@@ -128,25 +117,23 @@ def _leave_queue(
     rows = [_outcome_row(row, end, now) for row, end in endings]
     source = rowset(tx, "ended", {name: tx.tables.outcomes.c[name].type for name in _FINISHED}, rows)
     tx.execute(insert(tx.tables.outcomes).from_select(_FINISHED, select(source)))
-    append_events(
-        tx,
-        [
-            event_row(
-                row.action_id,
-                row.workspace_id,
-                at=now,
-                cause=end.cause,
-                actor=actor,
-                reason=end.reason,
-                error=end.error,
-                attempt=end.attempt_count,
-                note=note,
-            )
-            for row, end in endings
-            if end.status is not Status.PUBLISHED
-        ],
-    )
+    told = [(row, end) for row, end in endings if end.status is not Status.PUBLISHED]
+    append_events(tx, [_ended(row, end, now=now, actor=actor, note=note) for row, end in told])
     return frozenset(row.action_id for row in left)
+
+
+def _ended(row: Any, end: Finished, *, now: datetime, actor: str, note: str | None) -> dict[str, Any]:
+    return event_row(
+        row.action_id,
+        row.workspace_id,
+        at=now,
+        cause=end.cause,
+        actor=actor,
+        reason=end.reason,
+        error=end.error,
+        attempt=end.attempt_count,
+        note=note,
+    )
 
 
 def _outcome_row(row: Any, end: Finished, now: datetime) -> dict[str, Any]:
@@ -195,20 +182,18 @@ def _requeue(
         )
         .returning(q.c.action_id, q.c.workspace_id)
     ).all()
-    append_events(
-        tx,
-        [
-            event_row(
-                row.action_id,
-                row.workspace_id,
-                at=now,
-                cause=requeued[row.action_id].cause,
-                actor=actor,
-                error=requeued[row.action_id].error,
-                attempt=requeued[row.action_id].attempt_count,
-                due_at=requeued[row.action_id].due_at.isoformat(),
-            )
-            for row in returned
-        ],
-    )
+    append_events(tx, [_went_back(row, requeued[row.action_id], now=now, actor=actor) for row in returned])
     return frozenset(row.action_id for row in returned)
+
+
+def _went_back(row: Any, back: Requeued, *, now: datetime, actor: str) -> dict[str, Any]:
+    return event_row(
+        row.action_id,
+        row.workspace_id,
+        at=now,
+        cause=back.cause,
+        actor=actor,
+        error=back.error,
+        attempt=back.attempt_count,
+        due_at=back.due_at.isoformat(),
+    )

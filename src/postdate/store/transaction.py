@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sqlalchemy.dialects import postgresql, sqlite
+
 from postdate.errors import Misconfigured
 from postdate.store.schema import Tables, tables
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from sqlalchemy import Connection, CursorResult, Executable
+    from sqlalchemy import Connection, CursorResult, Executable, Table
 
     from postdate.store.names import Names
 
@@ -36,6 +38,10 @@ class Transaction:
     def is_sqlite(self) -> bool:
         """Whether this is SQLite: a single writer, no row locks, no arrays."""
         return self.connection.dialect.name == "sqlite"
+
+    def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
+        """Begin an INSERT that can say ON CONFLICT, for which SQLAlchemy has no common word."""
+        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run one statement."""
