@@ -18,6 +18,7 @@ from postdate.cli.logs import LogLevel, configure_logs
 from postdate.cli.scheduling import schedule
 from postdate.cli.schema import db
 from postdate.cli.serving import serve
+from postdate.cli.starting import init
 
 __all__ = ["ExitCode", "cli", "main"]
 
@@ -78,6 +79,7 @@ def _root(
 
 
 for _name, _command in {
+    "init": init,
     "serve": serve,
     "schedule": schedule,
     "list": reading.list_,
