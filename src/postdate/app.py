@@ -76,7 +76,10 @@ def _awaited(verb: Callable[Concatenate[Kernel, P], R]) -> Callable[Concatenate[
 
 
 class SyncVerbs:
-    """The verbs for synchronous callers; `connection=` takes a SQLAlchemy Connection or Session."""
+    """The verbs for synchronous callers.
+
+    `connection=` takes a SQLAlchemy Connection or (scoped) Session, or a connection of sqlite3, psycopg or Django.
+    """
 
     def __init__(self, app: Postdate) -> None:
         self._app = app
@@ -97,7 +100,7 @@ class SyncVerbs:
 class Postdate:
     """An application's action types, and everything that can be asked of them.
 
-    `connection=` of the awaited verbs takes a SQLAlchemy AsyncConnection or AsyncSession.
+    `connection=` of the awaited verbs takes a SQLAlchemy AsyncConnection or (scoped) AsyncSession.
     """
 
     def __init__(

@@ -49,9 +49,8 @@ def disable_if_action_exists(tx: Transaction, *, owner: UUID, url: str, action_i
     if tx.execute(held).scalar() is None:
         return False
     row = {"owner_id": owner, "digest": _digest(url), "url": url, "action_id": action_id, "disabled_at": now}
-    return (
-        tx.execute(tx.insert(table).values(row).on_conflict_do_nothing().returning(table.c.digest)).scalar() is not None
-    )
+    disabling = tx.insert(table).values(row).on_conflict_do_nothing().returning(table.c.digest)
+    return tx.execute(disabling).scalar() is not None
 
 
 def enable_if_disabled(tx: Transaction, *, owner: UUID, url: str) -> DisabledEndpoint | None:
