@@ -6,21 +6,26 @@ again for each action alone, and what it still refuses is settled without it; an
 
 from __future__ import annotations
 
+import sqlite3
 from collections import defaultdict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from postdate.domain.action import ENGINE
 from postdate.domain.text import cleaned
+from postdate.errors import Misconfigured
 from postdate.store.events import append_events, event_row
 from postdate.store.reading import find_actions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
+
+    from sqlalchemy import Connection
 
     from postdate.domain.action import Action
     from postdate.registry import ActionType, Registry
@@ -30,6 +35,9 @@ _log = structlog.get_logger("postdate")
 
 HOOK_FAILED = "hook_failed"
 """The cause of the event that tells of a hook that raised."""
+
+_PASSING_STATES = ("08", "40", "53", "57P", "58")
+"""How PostgreSQL's states begin that pass: no connection, a deadlock, no resources, a shutdown, a system error."""
 
 
 def tell_settled(
@@ -67,10 +75,39 @@ def _call(tx: Transaction, action_type: ActionType, actions: Sequence[Action]) -
     if action_type.settled is None or not actions:
         return None
     try:
-        with tx.savepoint():
+        # the inner one may not end well, where the hook caught an error that PostgreSQL ends a transaction for
+        with tx.savepoint(), tx.savepoint(), _kept_open(tx.connection):
             action_type.settled(tx.connection, actions)
-    except OperationalError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a host's hook must not keep an outcome from being written
+    except Exception as error:
+        if isinstance(error, DBAPIError) and _passes(error):
+            raise
         return cleaned(f"{type(error).__name__}: {error}")
     return None
+
+
+@contextmanager
+def _kept_open(connection: Connection) -> Iterator[None]:
+    """Refuse what would end the transaction of the settle: commit, rollback and close of the hook's connection."""
+
+    def refuse() -> None:
+        raise Misconfigured("a settled hook must not end the transaction that it is called in")
+
+    names = {"commit", "rollback", "close"} - vars(connection).keys()  # a hook may call verbs, and so further hooks
+    for name in names:
+        setattr(connection, name, refuse)
+    try:
+        yield
+    finally:
+        for name in names:
+            delattr(connection, name)
+
+
+def _passes(error: DBAPIError) -> bool:
+    """Whether the error tells of the database's state, which passes, rather than of the hook's own statement."""
+    if error.connection_invalidated:
+        return True
+    sqlstate = getattr(error.orig, "sqlstate", None)
+    if sqlstate is not None:
+        return str(sqlstate).startswith(_PASSING_STATES)
+    # SQLite says "operational error" of mistakes in SQL, too, but with the plain code
+    return isinstance(error, OperationalError) and getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR

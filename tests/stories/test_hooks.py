@@ -5,18 +5,21 @@ The example: credits are taken when a paid post is scheduled, and given back whe
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from postdate import Action, Context, NotSent, Postdate, Reason, Rejected, Skipped, Status
 from tests.stories.conftest import NOON
 from tests.stories.test_leases import die_after_claiming
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from sqlalchemy import Connection
 
@@ -133,3 +136,70 @@ async def test_the_hooks_work_goes_with_the_callers_transaction(shop: Shop) -> N
         connection.rollback()
     assert shop.refunds() == []
     assert (await shop.app.get(action.id)).reason is Reason.UNCONFIRMED
+
+
+def _commits(connection: Connection) -> None:
+    connection.commit()
+
+
+def _rolls_back(connection: Connection) -> None:
+    connection.rollback()
+
+
+def _closes(connection: Connection) -> None:
+    connection.close()
+
+
+def _misspells(connection: Connection) -> None:
+    connection.execute(text("insert into no_such_table values (1)"))
+
+
+def _catches_what_postgresql_does_not_forgive(connection: Connection) -> None:
+    with suppress(DBAPIError):
+        _misspells(connection)
+
+
+def _is_too_slow(connection: Connection) -> None:
+    if connection.dialect.name == "sqlite":
+        raise TimeoutError
+    connection.execute(text("set local statement_timeout = 1"))
+    connection.execute(text("select pg_sleep(60)"))
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [_commits, _rolls_back, _closes, _misspells, _catches_what_postgresql_does_not_forgive, _is_too_slow],
+)
+async def test_no_hook_keeps_outcomes_from_being_written(app: Postdate, hook: Callable[[Connection], None]) -> None:
+    """Neither that of its own action nor any other's: what it did is undone, and the history says that it failed."""
+
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    app.action("hooked", settled=lambda connection, actions: hook(connection))(act)
+    app.action("plain")(act)
+    hooked, plain = await app.schedule("hooked", {}, at=NOON), await app.schedule("plain", {}, at=NOON)
+    await asyncio.wait_for(app.tick(), 20)
+    assert (await app.get(hooked.id)).status is Status.PUBLISHED
+    assert (await app.get(plain.id)).status is Status.PUBLISHED
+    forgiven = hook is _catches_what_postgresql_does_not_forgive and app.kernel.database.is_sqlite
+    assert ("hook_failed" in [event.cause for event in await app.history(hooked.id)]) is not forgiven
+
+
+async def test_a_hook_may_call_verbs_that_call_hooks(app: Postdate) -> None:
+    told: list[str] = []
+
+    def cancel_the_next(connection: Connection, actions: Sequence[Action]) -> None:
+        for action in actions:
+            told.append(str(action.payload["n"]))
+            if action.payload["next"]:
+                app.sync.cancel(str(action.payload["next"]), connection=connection)
+
+    @app.action("act", settled=cancel_the_next)
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    last = await app.schedule("act", {"n": 0, "next": None}, at=NOON + timedelta(days=1))
+    first = await app.schedule("act", {"n": 1, "next": str(last.id)}, at=NOON)
+    await asyncio.wait_for(app.tick(), 20)
+    assert told == ["1", "0"]
+    assert (await app.get(first.id)).status is Status.PUBLISHED
+    assert (await app.get(last.id)).status is Status.CANCELLED
