@@ -14,6 +14,7 @@ from postdate.clock import ManualClock
 from postdate.domain.settle import Policy, settle
 from postdate.engine.claim import claim_round
 from postdate.engine.settle import ending_of, settle_set
+from postdate.store.queue import still_leased
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,6 +108,16 @@ class Stage:
             for one in claimed
         ]
         return settle_set(tx, self.types, endings, now=NOON)
+
+    def settle_surely(self, claimed: Sequence[Claimed], outcome: Outcome) -> None:
+        """Settle runs in transactions of their own, again while somebody who lost to the claim has a row locked."""
+        waiting = {one.action.id: one for one in claimed}
+        while waiting:
+            with self.app.kernel.transaction(None) as tx:
+                won = self.settle(tx, list(waiting.values()), outcome)
+                locked = still_leased(tx, {key: one.lease_token for key, one in waiting.items() if key not in won})
+            assert won | locked == waiting.keys()
+            waiting = {key: waiting[key] for key in locked}
 
     def meet(self, meeting: Meeting, work: Callable[[Transaction], Result], *, holding: bool) -> Result:
         """Do `work` in a transaction: the others come as it begins, or, `holding`, when only the commit is missing."""

@@ -7,7 +7,7 @@ import os
 import socket
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from traceback import format_exc
 from typing import TYPE_CHECKING
@@ -27,7 +27,6 @@ from postdate.store.queue import next_due
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-    from datetime import datetime
 
     import httpx2
 
@@ -44,6 +43,7 @@ LONGEST_PASS = timedelta(seconds=120)
 """How long one pass goes on claiming (P36)."""
 
 _PURGED_PER_TICK = 10_000
+_LOOK_AGAIN = timedelta(milliseconds=100)
 _PAUSE_AFTER_ERROR = 1.0
 _WRITING_SECONDS = 10.0
 """How long a stopping engine tries to write what its runs have come to."""
@@ -82,6 +82,7 @@ class Engine:
             endpoints=lambda action: StoredEndpoints(kernel=kernel, action=action),
         )
         self._recovery = Recovery(kernel, self._types, self._dispatcher, worker=self._worker)
+        self._looked_at = datetime.min.replace(tzinfo=UTC)
         self.error: Exception | None = None
         """What the last pass failed with; None where it went well."""
 
@@ -168,7 +169,7 @@ class Engine:
         until = monotonic() + LONGEST_PASS.total_seconds()
         due_count = 0
         while (free := self._free_slots()) and monotonic() < until:
-            found = await self._kernel.work(partial(self._claim, free=free, now=self._kernel.clock.now()))
+            found = await self._kernel.work(partial(self._claim, free=free))
             for claimed in found.runnable:
                 self._dispatcher.start(claimed, self._types[claimed.action.action_type])
             due_count += found.claimed
@@ -176,7 +177,9 @@ class Engine:
                 break
         return due_count
 
-    def _claim(self, tx: Transaction, *, free: Mapping[str, int], now: datetime) -> ClaimRound:
+    def _claim(self, tx: Transaction, *, free: Mapping[str, int]) -> ClaimRound:
+        # not before the transaction has begun: SQLite may have let us wait for it, and the lease begins here
+        now = self._looked_at = self._kernel.clock.now()
         margin = self._kernel.settings.lease_margin
         return claim_round(tx, free, self._types, now=now, margin=margin, worker=self._worker)
 
@@ -185,11 +188,14 @@ class Engine:
         return {name: free for name, free in slots.items() if free > 0}
 
     async def _set_alarm(self) -> None:
-        """Set the alarm to the next due instant. A type without a free slot rings when one of its runs is settled."""
+        """Set the alarm to the next due instant. A type without a free slot rings when one of its runs is settled.
+
+        What is due already has just been passed over: another transaction has its row locked, and may for long.
+        """
         free = list(self._free_slots())
         due = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
         if due is not None:
-            self._alarm.set(due)
+            self._alarm.set(due if due > self._looked_at else self._kernel.clock.now() + _LOOK_AGAIN)
 
 
 async def _end(task: asyncio.Task[None]) -> None:

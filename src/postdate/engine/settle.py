@@ -43,12 +43,17 @@ def ending_of(claimed: Claimed, settlement: Settlement) -> Ending:
 def settle_set(
     tx: Transaction, types: Mapping[str, ActionType], endings: Sequence[Ending], *, now: datetime
 ) -> frozenset[UUID]:
-    """Settle these claims, tell the hooks of their types, and return the actions that still held their lease."""
+    """Settle these claims, tell the hooks of their types, and return the actions that were settled.
+
+    The others have lost their lease, or another transaction has their row in hand (`still_leased`).
+    """
+    if not endings:
+        return frozenset()
+    held = hold_queued(tx, [ending.action_id for ending in endings])
     by_lease: defaultdict[UUID, dict[UUID, Settlement]] = defaultdict(dict)
     for ending in endings:
-        by_lease[ending.lease_token][ending.action_id] = ending.settlement
-    if len(by_lease) > 1:
-        hold_queued(tx, [ending.action_id for ending in endings])
+        if ending.action_id in held:
+            by_lease[ending.lease_token][ending.action_id] = ending.settlement
     won: set[UUID] = set()
     for token, settlements in by_lease.items():
         won |= settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)

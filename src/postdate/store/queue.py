@@ -13,7 +13,7 @@ from postdate.store.actions import request_fields
 from postdate.store.sets import one_of, selected_by
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -163,11 +163,22 @@ def take_over(
     return _with_requests(tx, tx.execute(taken).all(), now=now, lease_token=lease_token, lease_until=lease_until)
 
 
-def hold_queued(tx: Transaction, action_ids: Collection[UUID]) -> None:
-    """Lock these queue rows in the order in which the deletion of an owner does, so that the two never deadlock."""
+def hold_queued(tx: Transaction, action_ids: Collection[UUID]) -> set[UUID]:
+    """Lock those of these queue rows that no other transaction has locked, and return them: nobody is waited for."""
+    if tx.is_sqlite:
+        return set(action_ids)
     q = tx.tables.queue
     held = select(q.c.action_id).where(one_of(tx, q.c.action_id, action_ids)).order_by(q.c.action_id)
-    tx.execute(held.with_for_update()).all()
+    return set(tx.execute(held.with_for_update(skip_locked=True)).scalars())
+
+
+def still_leased(tx: Transaction, leases: Mapping[UUID, UUID]) -> set[UUID]:
+    """Return those of the actions that stand under their lease token, whoever has locked their rows."""
+    if not leases:
+        return set()
+    q = tx.tables.queue
+    found = select(q.c.action_id, q.c.lease_token).where(one_of(tx, q.c.action_id, leases))
+    return {row.action_id for row in tx.execute(found) if row.lease_token == leases[row.action_id]}
 
 
 def lease_cleared() -> dict[str, ColumnElement[Any]]:
