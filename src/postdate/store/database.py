@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -147,9 +148,19 @@ def _prepare(engine: Engine) -> None:
 def _open_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # transactions are begun by _begin_sqlite, not guessed by the driver
     cursor = connection.cursor()
-    cursor.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(cursor)
     cursor.execute("PRAGMA synchronous = FULL")  # what was promised survives a power cut
     cursor.close()
+
+
+def _write_ahead(cursor: Any) -> None:
+    """Switch the file to a write-ahead log. While another process works on it, SQLite says "locked" without waiting."""
+    try:
+        cursor.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError:
+        cursor.execute("BEGIN IMMEDIATE")  # waits
+        cursor.execute("COMMIT")
+        cursor.execute("PRAGMA journal_mode = WAL")
 
 
 def _begin_sqlite(connection: Connection) -> None:
