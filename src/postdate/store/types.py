@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
 
 
 class _InUtc(ColumnElement[datetime]):
@@ -44,7 +46,10 @@ def _at_utc(element: _InUtc, compiler: SQLCompiler, **kw: Any) -> str:
 
 
 class Instant(TypeDecorator[datetime]):
-    """An aware UTC datetime: timestamptz, or integer microseconds since 1970 on SQLite."""
+    """An aware UTC datetime: timestamptz, or integer microseconds since 1970 on SQLite.
+
+    asyncpg would send the first and the last microsecond of the calendar as infinities: it gets their neighbours.
+    """
 
     impl = postgresql.TIMESTAMP(timezone=True)
     cache_ok = True
@@ -61,6 +66,8 @@ class Instant(TypeDecorator[datetime]):
         """Write UTC."""
         if value is None:
             return None
+        if dialect.driver == "asyncpg":
+            return min(max(value, _FIRST + _MICROSECOND), _LAST - _MICROSECOND)
         return (value - _EPOCH) // _MICROSECOND if dialect.name == "sqlite" else value
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
