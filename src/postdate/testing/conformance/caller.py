@@ -82,7 +82,7 @@ class Caller:
     def _driver_connection(self, *, autocommit: bool) -> Any:
         url = self._scene.app.kernel.database.url
         if self._outsider.is_sqlite:
-            return sqlite3.connect(str(url.database), **({"isolation_level": None} if autocommit else {}))
+            return sqlite3.connect(str(url.database), isolation_level=None if autocommit else "DEFERRED")
         import psycopg  # noqa: PLC0415 - an extra
 
         conninfo = url.set(drivername="postgresql").render_as_string(hide_password=False)

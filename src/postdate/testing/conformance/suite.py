@@ -41,25 +41,8 @@ def _settings() -> Settings:
     return Settings()
 
 
-class StoreConformance(
-    MovingCases,
-    KeyCases,
-    PublishGuardCases,
-    VerdictCases,
-    FenceCases,
-    ReschedulingCases,
-    TransactionCases,
-    BatchCases,
-    IdempotencyCases,
-    ViewCases,
-    OddRowCases,
-    DeletionCases,
-    FrozenCases,
-    TextCases,
-    PayloadCases,
-    InstantCases,
-):
-    """What holds on every database."""
+class Fixtures:
+    """What the cases ask for. `database_url` is yours: the URL of a migrated database that no other case has used."""
 
     @pytest.fixture
     def settings(self) -> Settings:
@@ -78,6 +61,28 @@ class StoreConformance(
         outsider = Outsider(scene)
         yield outsider
         outsider.close()
+
+
+class StoreConformance(
+    Fixtures,
+    MovingCases,
+    KeyCases,
+    PublishGuardCases,
+    VerdictCases,
+    FenceCases,
+    ReschedulingCases,
+    TransactionCases,
+    BatchCases,
+    IdempotencyCases,
+    ViewCases,
+    OddRowCases,
+    DeletionCases,
+    FrozenCases,
+    TextCases,
+    PayloadCases,
+    InstantCases,
+):
+    """What holds on every database."""
 
 
 class SqliteConformance(StoreConformance, SqliteViewCases):

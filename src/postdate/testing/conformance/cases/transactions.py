@@ -43,9 +43,15 @@ class TransactionCases:
     """`connection=`: the action exists if and only if the caller's row does."""
 
     @pytest.fixture(params=KINDS)
-    def caller(self, request: pytest.FixtureRequest, scene: Scene, outsider: Outsider) -> Iterator[Caller]:
-        """A host with a connection of each kind."""
-        caller = Caller(scene, outsider, request.param)
+    def kind(self, request: pytest.FixtureRequest) -> Kind:
+        """Each kind of connection."""
+        kind: Kind = request.param
+        return kind
+
+    @pytest.fixture
+    def caller(self, kind: Kind, scene: Scene, outsider: Outsider) -> Iterator[Caller]:
+        """A host with a connection of that kind."""
+        caller = Caller(scene, outsider, kind)
         yield caller
         caller.close()
 
@@ -121,7 +127,6 @@ class TransactionCases:
         with pytest.raises(ActionNotFound):
             scene.get(made)
 
-    @pytest.mark.parametrize("kind", KINDS)
     def test_a_connection_in_autocommit_is_refused(self, scene: Scene, outsider: Outsider, kind: Kind) -> None:
         """There is no transaction that the action could stand and fall with."""
         before = outsider.contents()
@@ -133,7 +138,6 @@ class TransactionCases:
             caller.close()
         assert outsider.contents() == before
 
-    @pytest.mark.parametrize("kind", KINDS)
     def test_a_connection_of_the_other_world_is_refused(self, scene: Scene, outsider: Outsider, kind: Kind) -> None:
         """An asynchronous connection in a synchronous verb, and the other way round."""
         before, caller = outsider.contents(), Caller(scene, outsider, kind)
