@@ -90,7 +90,7 @@ from postdate import Postdate
 
 app = Postdate()
 
-@app.action("die", timeout=0.01)
+@app.action("die", timeout=0.3)
 async def die(ctx, payload):
     os.kill(os.getpid(), signal.SIGKILL)
 
