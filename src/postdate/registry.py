@@ -16,6 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from postdate.domain import text
 from postdate.domain.endpoint import Endpoints, RememberedEndpoints
 from postdate.domain.payload import checked
+from postdate.domain.retry import LONGEST_WAIT
 from postdate.domain.settle import Policy
 from postdate.errors import Invalid, InvalidPayload, UnknownActionType
 
@@ -102,10 +103,12 @@ class ActionType:
     def __post_init__(self) -> None:
         """Refuse limits that would never run anything."""
         text.name(self.name, field="action_type", limit=text.MAX_TYPE)
-        if self.concurrency < 1:
-            raise Invalid(field="concurrency", rule="must be at least 1", value=self.concurrency)
+        if self.concurrency < 1 or self.concurrency % 1:
+            raise Invalid(field="concurrency", rule="must be a whole number, at least 1", value=self.concurrency)
         if self.timeout <= timedelta(0):
             raise Invalid(field="timeout", rule="must be longer than nothing", value=self.timeout)
+        if self.timeout > LONGEST_WAIT:  # one that ends beyond the calendar would keep every claim from being made
+            raise Invalid(field="timeout", rule=f"must be at most {LONGEST_WAIT.days} days", value=self.timeout)
         if self.lookup is not None and not _is_async(self.lookup):
             raise Invalid(field="lookup", rule="must be defined with `async def`", value=self.lookup)
 

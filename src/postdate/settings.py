@@ -33,7 +33,10 @@ def _from_seconds(value: object) -> object:
         return value
 
 
-Duration = Annotated[timedelta, BeforeValidator(_from_seconds), Field(ge=timedelta(0))]
+LONGEST = timedelta(days=36_525)
+"""A hundred years: with it, no sum leaves the calendar."""
+
+Duration = Annotated[timedelta, BeforeValidator(_from_seconds), Field(ge=timedelta(0), le=LONGEST)]
 
 
 class Settings(BaseSettings):

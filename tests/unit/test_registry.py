@@ -92,7 +92,16 @@ def test_a_name_is_registered_once_and_unknown_names_list_the_known() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"concurrency": 0}, {"timeout": timedelta(0)}, {"name": ""}, {"name": "x" * 101}, {"name": "a\x1fb"}]
+    "wrong",
+    [
+        {"concurrency": 0},
+        {"concurrency": 2.5},
+        {"timeout": timedelta(0)},
+        {"timeout": timedelta(days=367)},
+        {"name": ""},
+        {"name": "x" * 101},
+        {"name": "a\x1fb"},
+    ],
 )
 def test_limits_that_would_run_nothing_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises((Invalid, InvalidText)):

@@ -80,5 +80,6 @@ def schedule_many(
 
     One that is refused drops out alone (P55).
     """
+    news = list(actions)  # before the transaction: an iterable may take its time, or call verbs itself
     with kernel.transaction(connection) as tx:
-        return Intake(kernel, tx, actor).run(list(actions))
+        return Intake(kernel, tx, actor).run(news)

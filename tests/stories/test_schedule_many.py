@@ -1,0 +1,29 @@
+"""May the iterable that is scheduled do as it likes?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from postdate import Action, Context, NewAction, Postdate
+from tests.stories.conftest import NOON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pytest
+
+
+async def test_an_iterable_may_call_verbs_itself(app: Postdate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite has one writer: it would wait for itself until the busy time-out, here at once."""
+    monkeypatch.setattr("postdate.store.database._BUSY_TIMEOUT_MS", 0)
+
+    @app.action("act")
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    def found_while_scheduling() -> Iterator[NewAction]:
+        for n in range(3):
+            parent = app.sync.schedule("act", {"n": n}, at=NOON)
+            yield NewAction(action_type="act", payload={"parent": str(parent.id)}, at=NOON)
+
+    made = app.sync.schedule_many(found_while_scheduling())
+    assert [isinstance(one, Action) for one in made] == [True] * 3
