@@ -14,7 +14,7 @@ from postdate.domain.states import Status
 from postdate.testing.factories import make_action, make_profile, make_workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
     from uuid import UUID
 
     from postdate.domain.action import Action
@@ -76,9 +76,13 @@ class Scene:
         self.clock.advance(after)
         return self.await_(self.app.tick())
 
-    def await_(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+    def await_(self, work: Awaitable[Answer]) -> Answer:
         """Wait for asynchronous work."""
-        return self._loop.run(work)
+
+        async def waiting() -> Answer:
+            return await work
+
+        return self._loop.run(waiting())
 
     async def _run(self, ctx: Context, _payload: dict[str, object]) -> object:
         self.runs.append(ctx)
