@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from postdate.engine.loop import TickReport
 from postdate.store.queue import next_due
@@ -14,6 +14,7 @@ from postdate.store.queue import next_due
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+    from types import TracebackType
 
     from postdate.app import Postdate
     from postdate.clock import ManualClock
@@ -23,14 +24,25 @@ class RunDue:
     """`run_due(after=timedelta(days=1))` moves the clock and fires what falls due on the way, each at its instant.
 
     Retries are fired too. It works beside whatever the test has running: on connections of its own, in an event loop
-    of its own, which lasts as long as the test.
+    of its own, which lasts as long as the `with` block.
     """
 
-    def __init__(self, clock: ManualClock, runner: asyncio.Runner) -> None:
-        self.apps: list[Postdate] = []
+    def __init__(self, clock: ManualClock, *apps: Postdate) -> None:
+        self.apps: list[Postdate] = list(apps)
         """Whose actions are fired."""
         self._clock = clock
-        self._runner = runner
+        # A factory of its own keeps the runner from touching what other plugins hold to be the current loop.
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+
+    def __enter__(self) -> Self:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the event loop."""
+        self._runner.close()
 
     def __call__(self, *, after: timedelta = timedelta(0), until: datetime | None = None) -> TickReport:
         """Let `after` pass, or move to `until` (aware), and say how many actions were due on the way.

@@ -75,9 +75,8 @@ def manual_clock() -> ManualClock:
 @pytest.fixture
 def run_due(manual_clock: ManualClock) -> Iterator[RunDue]:
     """Return what lets time pass and fires what falls due."""
-    # A factory of its own keeps the runner from touching what other plugins hold to be the current loop.
-    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-        yield RunDue(manual_clock, runner)
+    with RunDue(manual_clock) as run:
+        yield run
 
 
 @pytest.fixture
