@@ -203,3 +203,23 @@ async def test_a_hook_may_call_verbs_that_call_hooks(app: Postdate) -> None:
     assert told == ["1", "0"]
     assert (await app.get(first.id)).status is Status.PUBLISHED
     assert (await app.get(last.id)).status is Status.CANCELLED
+
+
+async def test_a_hook_can_schedule_what_follows(app: Postdate, clock: ManualClock) -> None:
+    """In the transaction that settles: a mail about a failure exists if and only if the failure does."""
+
+    def write_to_the_customer(connection: Connection, actions: Sequence[Action]) -> None:
+        for action in actions:
+            app.sync.schedule("mail", {"thing_id": action.thing_id}, at=NOON, connection=connection)
+
+    app.action("mail")(lambda ctx, payload: f"mail-{payload['thing_id']}")
+
+    @app.action("publish_post", settled=write_to_the_customer)
+    async def publish_post(ctx: Context, payload: dict[str, Any]) -> None:
+        raise Rejected("no")
+
+    await app.schedule("publish_post", {"thing_id": "t"}, at=NOON)
+    await app.tick()
+    await app.tick()
+    (mail,) = await app.list(action_type="mail")
+    assert (mail.status, mail.provider_id) == (Status.PUBLISHED, "mail-t")
