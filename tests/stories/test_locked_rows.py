@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
 
 from postdate import ActionNotFound, Context, Postdate, Status
+from postdate.store.queue import next_due
 from postdate.store.schema import tables
 from tests.stories.conftest import NOON, running, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
+    from datetime import datetime
 
     from postdate.clock import ManualClock
+    from postdate.store.transaction import Transaction
 
 
 @pytest.fixture
@@ -68,29 +72,29 @@ async def test_a_locked_due_row_is_not_asked_for_without_pause(
     """It fires soon after it is let go; until then the database is left in peace."""
     live = Postdate(postgres_url)
     fired: list[str] = []
-    waits: list[float] = []
+    looks: list[datetime] = []
 
     @live.action("act")
     async def act(ctx: Context, payload: dict[str, object]) -> None:
         fired.append(str(ctx.action.id))
 
-    soon = await live.kernel.read_clock() + timedelta(milliseconds=300)
-    action = await live.schedule("act", {"thing_id": "t"}, at=soon)
+    def noted(tx: Transaction, action_types: Sequence[str]) -> datetime | None:
+        now = live.kernel.clock.now()
+        due = next_due(tx, action_types)
+        if due is not None and due <= now:
+            looks.append(now)
+        return due
+
+    monkeypatch.setattr("postdate.engine.loop.next_due", noted)
+    action = await live.schedule("act", {"thing_id": "t"}, at=await live.kernel.read_clock())
     async with live.kernel.database.async_engine.connect() as connection:
         await live.cancel(action.id, connection=connection)
         async with running(live):
-            await until(lambda: live.kernel.wake)
-            loop = asyncio.get_running_loop()
-            call_later = loop.call_later
-
-            def noted(delay: float, *args: object, **options: object) -> object:
-                waits.append(delay)
-                return call_later(delay, *args, **options)  # type: ignore[arg-type]
-
-            monkeypatch.setattr(loop, "call_later", noted)
-            await until(lambda: len([wait for wait in waits if wait < 1]) >= 4)
+            await until(lambda: len(looks) >= 6)
             assert not fired
             await connection.rollback()
             await until(lambda: fired)
-    assert sum(wait < 0.05 for wait in waits) <= 1  # it was due between a look at the queue and the alarm
+    pauses = [after - before for before, after in pairwise(looks)]
+    at_once = [pause for pause in pauses if pause < timedelta(milliseconds=90)]
+    assert len(at_once) <= 1  # when it began to hear of inserts elsewhere
     await live.close()
