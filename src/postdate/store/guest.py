@@ -61,7 +61,7 @@ def _in_transaction(connection: Connection) -> Connection:
 def _guest_engine(connection: object, database: Database) -> Engine:
     raw = _driver_connection(connection)
     if isinstance(raw, sqlite3.Connection):
-        kind, autocommit, begun = "sqlite", raw.isolation_level is None, raw.in_transaction
+        kind, autocommit, begun = "sqlite", _in_autocommit(raw), raw.in_transaction
     elif _is_psycopg(raw):
         kind, autocommit, begun = "postgresql", raw.autocommit, raw.info.transaction_status.name == "INTRANS"
     else:
@@ -73,6 +73,11 @@ def _guest_engine(connection: object, database: Database) -> Engine:
         hint = "begin one first" if raw is connection else "use transaction.atomic()"
         raise Misconfigured(f"connection= must be in a transaction, not in autocommit: {hint}")
     return Engine(StaticPool(lambda: _Guest(raw), reset_on_return=None), _ready_dialect(database), database.url)
+
+
+def _in_autocommit(raw: sqlite3.Connection) -> bool:
+    """Whether nothing begins a transaction by itself; Python 3.12 has a second way to say so."""
+    return raw.isolation_level is None or getattr(raw, "autocommit", False) is True
 
 
 def _driver_connection(connection: Any) -> Any:
