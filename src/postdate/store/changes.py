@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import aiosqlite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from postdate.store.database import Database
     from postdate.store.names import Names
@@ -37,7 +38,7 @@ async def _follow_notifications(database: Database, channel: str, changed: Calla
 
 async def _follow_data_version(path: str, changed: Callable[[], None]) -> None:
     """`PRAGMA data_version` rises with every commit of another connection, and reads no table."""
-    async with aiosqlite.connect(path, isolation_level=None) as connection:
+    async with _opened(path) as connection:
         seen = None
         while True:
             cursor = await connection.execute("PRAGMA data_version")
@@ -46,3 +47,18 @@ async def _follow_data_version(path: str, changed: Callable[[], None]) -> None:
                 seen = version
                 changed()
             await asyncio.sleep(_LOOK_EVERY)
+
+
+@asynccontextmanager
+async def _opened(path: str) -> AsyncIterator[aiosqlite.Connection]:
+    """Open the file; where that is cancelled, wait for the driver's thread, which would outlive the event loop."""
+    opening = asyncio.ensure_future(aiosqlite.connect(path, isolation_level=None))
+    try:
+        connection = await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        await (await opening).close()
+        raise
+    try:
+        yield connection
+    finally:
+        await connection.close()
