@@ -54,7 +54,7 @@ def list_actions(
     `since` and `until` (aware, until excluded) bound `publish_at`; `after` is the id of the last action of the page
     before. Raises `Invalid` naming the field, or `ActionNotFound`.
     """
-    if not isinstance(limit, int) or not 1 <= limit <= MAX_LIMIT:
+    if not 1 <= limit <= MAX_LIMIT:
         raise Invalid(field="limit", rule=f"must be 1 to {MAX_LIMIT}", value=limit)
     wanted = Filter(
         status=None if status is None else _one_of(Status, status, field="status"),
