@@ -13,7 +13,6 @@ from postdate.testing.conformance import Fixtures
 from postdate.testing.conformance.cases.fence import FenceCases
 from postdate.testing.conformance.cases.instants import FIRST, LAST, InstantCases
 from postdate.testing.conformance.cases.payloads import PayloadCases
-from postdate.testing.conformance.cases.texts import TextCases
 from postdate.testing.conformance.cases.transactions import TransactionCases
 from postdate.testing.scene import POST, Scene
 
@@ -28,7 +27,7 @@ def _wait_for_ever(_ctx: Context) -> None:
     raise Deferred(LAST)
 
 
-class TestAsyncpg(Fixtures, TransactionCases, FenceCases, TextCases, PayloadCases, InstantCases):
+class TestAsyncpg(Fixtures, TransactionCases, FenceCases, PayloadCases, InstantCases):
     @pytest.fixture
     def database_url(self, postgres_url: str) -> str:
         return make_url(postgres_url).set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)

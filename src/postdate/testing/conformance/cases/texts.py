@@ -58,6 +58,17 @@ class TextCases:
                     _schedule(scene, name, odd)
         assert outsider.contents() == before
 
+    def test_they_are_refused_in_the_names_of_types_and_in_a_provider_s_id(self, scene: Scene) -> None:
+        """Where an app registers a type, and where a person tells an id."""
+        unconfirmed = scene.action(Status.FAILED, Reason.UNCONFIRMED)
+        for bad in ("", *(f"a{character}b" for character in (*CONTROL, *SURROGATES))):
+            with pytest.raises(Invalid, match="action_type"):
+                scene.app.action(bad)(_nothing)
+            with pytest.raises(Invalid, match="provider_id"):
+                scene.app.sync.confirm(unconfirmed.id, provider_id=bad)
+        assert scene.get(unconfirmed) == unconfirmed
+        assert scene.app.sync.confirm(unconfirmed.id, provider_id="🎉" * 255).provider_id == "🎉" * 255
+
     @pytest.mark.parametrize("name", NAMES)
     def test_every_other_character_comes_back_as_it_was_given(self, scene: Scene, name: str) -> None:
         """Emoji and astral ones, and what looks like SQL or JSON; the longest name counts characters, not bytes."""
@@ -161,6 +172,9 @@ class TextCases:
 def _schedule(scene: Scene, name: str, value: Any) -> Action:
     asked: Values = {"payload": {"thing_id": value}} if name == "thing" else {name: value}
     return scene.app.sync.schedule(POST, **{"payload": {}, "at": scene.clock.now(), **asked})
+
+
+async def _nothing(_ctx: Context, _payload: dict[str, object]) -> None: ...
 
 
 def _due(scene: Scene) -> Action:
