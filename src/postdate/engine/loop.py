@@ -128,7 +128,7 @@ class Engine:
         for action_type in self._types.values():
             if action_type.configured is not None:
                 action_type.configured()
-        await self._kernel.read_clock()
+        await self._kernel.work(self._kernel.now, read_only=True)  # whatever the clock, for this checks the schema
         settling = asyncio.create_task(self._settler.run())
         try:
             yield
