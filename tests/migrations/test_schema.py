@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -149,30 +146,6 @@ def test_partial_indexes_have_the_conditions_that_the_tables_name(database_url: 
     engine.dispose()
 
 
-def test_every_constraint_has_a_name_of_ours(database_url: str) -> None:
-    engine = create_engine(Database(database_url).sync_engine.url)
-    with engine.begin() as connection:
-        if connection.dialect.name == "sqlite":
-            for kind, name, _, sql in objects(connection):
-                if kind == "table" and sql and name not in {"sqlite_sequence", NAMES.version_table}:
-                    bare = [
-                        line
-                        for line in sql.lower().splitlines()
-                        if line.strip().startswith(("check", "unique", "primary"))
-                    ]
-                    assert bare == [], name
-        else:
-            found = connection.execute(
-                text(
-                    "select conname from pg_constraint where connamespace = 'postdate'::regnamespace and contype <> 'n'"
-                )
-            ).scalars()
-            tables_of_ours = [table.name for table in ours(connection).metadata.tables.values()]
-            for name in found:
-                assert name.startswith((*tables_of_ours, NAMES.version_table)), name
-    engine.dispose()
-
-
 def test_the_offline_script_builds_what_upgrade_builds(empty_database_url: str, engine: Engine, tmp_path: Path) -> None:
     sql = script(empty_database_url)
     if engine.dialect.name == "sqlite":
@@ -199,19 +172,6 @@ def test_the_offline_script_builds_what_upgrade_builds(empty_database_url: str, 
     with other.begin() as connection:
         assert objects(connection) == built_by_hand
     other.dispose()
-
-
-def test_two_upgrades_at_once_both_succeed(empty_database_url: str) -> None:
-    code = "import sys; from postdate.store.migrate import upgrade; upgrade(sys.argv[1])"
-
-    def in_a_process(_: int) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", code, empty_database_url]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    with ThreadPoolExecutor(3) as pool:
-        ends = list(pool.map(in_a_process, range(3)))
-    assert [end.returncode for end in ends] == [0, 0, 0], "\n".join(end.stderr[-2000:] for end in ends)
-    assert status(empty_database_url).current
 
 
 def test_a_migration_that_fails_leaves_nothing_half_made(empty_database_url: str, engine: Engine) -> None:
