@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import create_engine, text
 
-from postdate import Misconfigured
+from postdate import Context, Misconfigured, OwnerNotFound, Postdate, Settings
 from postdate.store.migrate import script, upgrade
 from postdate.store.names import Names
 
@@ -108,3 +109,32 @@ def test_names_that_would_need_quoting_are_refused(hostile: str) -> None:
     if hostile:
         with pytest.raises(Misconfigured, match="table_prefix"):
             Names(prefix=hostile)
+
+
+@pytest.mark.parametrize("reserved", ["user", "order", "table", "pg_posts"])
+def test_a_schema_is_not_named_by_a_word_that_postgresql_keeps_for_itself(reserved: str) -> None:
+    with pytest.raises(Misconfigured, match=reserved):
+        Names(schema=reserved)
+
+
+def test_a_table_of_the_hosts_that_postgresql_would_misread_is_named_with_its_schema(empty_database_url: str) -> None:
+    """`user` alone is a function there; a host may well have a table of that name."""
+    engine = create_engine(empty_database_url)
+    on_postgresql = engine.dialect.name == "postgresql"
+    with engine.begin() as connection:
+        connection.execute(text(f'create table "user" (id {"uuid" if on_postgresql else "text"} primary key)'))
+    engine.dispose()
+    table = "user"
+    if on_postgresql:
+        with pytest.raises(Misconfigured, match=r"public\.user"):
+            upgrade(empty_database_url, Names(profiles=table))
+        table = "public.user"
+    app = Postdate(empty_database_url, settings=Settings(profiles_table=table))
+
+    @app.action("act")
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    app.migrate()
+    with pytest.raises(OwnerNotFound):
+        app.sync.schedule("act", {}, at="2027-03-14T12:00Z", user=uuid4())
+    app.kernel.database.close_sync()

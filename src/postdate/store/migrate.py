@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Column, MetaData, String, Table, inspect, select
+from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
 
 from postdate.errors import Misconfigured, SchemaMismatch
 from postdate.store.database import Database
@@ -92,6 +93,10 @@ def _require_host_tables(connection: Connection, names: Names) -> None:
         schema, table = host_table(name)
         if schema is not None and connection.dialect.name == "sqlite":
             raise Misconfigured(f"SQLite has no schemas: name {table}, not {name}, to own actions")
+        if schema is None and connection.dialect.name == "postgresql" and table in RESERVED_WORDS:
+            raise Misconfigured(
+                f"PostgreSQL keeps the word {table} for itself: name the schema too, as in public.{table}"
+            )
         if not inspect(connection).has_table(table, schema=schema):
             raise Misconfigured(f"there is no table {name} to own actions")
         columns = {column["name"]: str(column["type"]) for column in inspect(connection).get_columns(table, schema)}

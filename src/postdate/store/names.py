@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from sqlalchemy.dialects.postgresql.base import RESERVED_WORDS
+
 from postdate.errors import Misconfigured
 
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,19}")
@@ -30,6 +32,8 @@ class Names:
             if not _IDENTIFIER.fullmatch(value):
                 rule = "must be at most 20 lower-case letters, digits and underscores"
                 raise Misconfigured(f"{field} {rule}, not {value!r}")
+        if self.schema in RESERVED_WORDS or self.schema.startswith("pg_"):
+            raise Misconfigured(f"schema must not be a word that PostgreSQL keeps for itself, as {self.schema!r} is")
         for field, table in (("profiles_table", self.profiles), ("workspaces_table", self.workspaces)):
             if table is not None and not _HOST_TABLE.fullmatch(table):
                 raise Misconfigured(f"{field} must be `table` or `schema.table` in lower case, not {table!r}")
