@@ -18,7 +18,7 @@ LINES = next(block.text for block in blocks(ROOT / "docs" / "testing.md") if "Sq
 
 def ran(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "conftest.py").write_text('pytest_plugins = ["postdate.testing.pytest_plugin"]\n')
-    (folder / "test_ours.py").write_text("\n".join(line for line in LINES.splitlines() if "pytest_plugins" not in line))
+    (folder / "test_ours.py").write_text(LINES)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), *arguments]
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("POSTDATE_", "PYTEST_"))}
     return subprocess.run(command, cwd=folder, env=clean, capture_output=True, text=True, timeout=100, check=False)

@@ -192,6 +192,21 @@ class ConcurrentDeletionCases:
         assert deletion.future.result() == 1
         assert _left(outsider) == {}
 
+    @each_owner
+    def test_a_caller_who_cancels_in_any_order_and_a_deletion_never_lock_each_other_out(
+        self, scene: Scene, outsider: Outsider, owner: str
+    ) -> None:
+        """P12, P13: several verbs in one transaction take rows as the caller pleases; the deletion gives way."""
+        first, second = scene.action(), scene.action()
+        with outsider.connection() as ours:
+            scene.app.sync.cancel(second.id, connection=ours)
+            with Rival(outsider, _deletion(scene, outsider, owner)) as deletion:
+                deletion.meet()
+                scene.app.sync.cancel(first.id, connection=ours)
+                ours.commit()
+        assert deletion.future.result() == 1
+        assert _left(outsider) == {}
+
 
 _NEW = {"schedule", "schedule many", "insert by the view"}
 
