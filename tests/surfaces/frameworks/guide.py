@@ -42,7 +42,7 @@ def run(folder: Path, *command: str, **settings: str) -> str:
     """Run a command to its good end and return what it says; Python takes warnings for errors."""
     program = [sys.executable, "-W", "error", *command[1:]] if command[0] == "python" else list(command)
     ran = subprocess.run(
-        program, cwd=folder, env=environment(**settings), capture_output=True, text=True, timeout=110, check=False
+        program, cwd=folder, env=environment(**settings), capture_output=True, text=True, timeout=300, check=False
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout + ran.stderr
