@@ -17,8 +17,6 @@ from postdate.testing.scene import NOON, Scene
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FREE_OF_PYTEST = ["factories", "moves", "scene", "postgres"]
-
 
 class Post(BaseModel):
     thing_id: str
@@ -84,6 +82,11 @@ def test_owners_have_the_zones_that_they_are_given(database_url: str) -> None:
         assert scene.action(**asked, workspace=lisbon).publish_at.hour == 8
 
 
-def test_what_is_not_a_suite_needs_no_pytest() -> None:
-    modules = ", ".join(f"postdate.testing.{module}" for module in FREE_OF_PYTEST)
-    subprocess.run([sys.executable, "-c", f"import sys; sys.modules['pytest'] = None; import {modules}"], check=True)
+@pytest.mark.parametrize(
+    ("missing", "modules"),
+    [("pytest", ["factories", "moves", "scene", "postgres"]), ("psycopg", ["factories", "conformance"])],
+)
+def test_what_can_do_without_an_extra_does_not_need_it(missing: str, modules: list[str]) -> None:
+    wanted = ", ".join(f"postdate.testing.{module}" for module in modules)
+    program = f"import sys; sys.modules['{missing}'] = None; import {wanted}"
+    subprocess.run([sys.executable, "-c", program], check=True)
