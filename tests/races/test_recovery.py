@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import select
 
-from postdate import Reason, Status
+from postdate import Deferred, Reason, Status
 from postdate.engine import recover
 from postdate.engine.dispatch import Dispatcher
 from postdate.engine.recover import Recovery
 from tests.races.racing import race
-from tests.races.stage import NOON, PUBLISHED, Stage, things
+from tests.races.stage import LATER, NOON, PUBLISHED, REJECTED, Stage, things
 
 if TYPE_CHECKING:
     import httpx2
@@ -90,4 +90,30 @@ def test_a_worker_that_comes_back_as_its_lease_is_ended_changes_all_or_nothing(
             (Status.PUBLISHED, None) if settled else (Status.FAILED, Reason.UNCONFIRMED)
         )
         assert number % 3 == 2 or settled == (number % 3 == 0), "whoever holds wins"
+    stage.assert_sound()
+
+
+def test_a_worker_that_comes_back_as_another_claims_its_action_again_changes_nothing(stage: Stage) -> None:
+    """SC06: the first lease is lost, the run put back; only the token tells the two claims apart."""
+    stage.schedule(things(ROUNDS), apart=A_MINUTE)
+    first: list[Claimed] = []
+    for number in range(ROUNDS):
+        with stage.app.kernel.transaction(None) as tx:
+            claimed = stage.claim(tx, slots=1, now=NOON + number * A_MINUTE)
+            stage.settle(tx, claimed, Deferred(NOON + number * A_MINUTE))
+            first += claimed
+
+    def come_back(number: int, meeting: Meeting) -> bool:
+        settle = partial(stage.settle, claimed=[first[number]], outcome=REJECTED)
+        return bool(stage.meet(meeting, settle, holding=number % 3 == 0))
+
+    def claim_again(number: int, meeting: Meeting) -> list[Claimed]:
+        claim = partial(stage.claim, slots=1, now=LATER)
+        return list(stage.meet(meeting, claim, holding=number % 3 == 1))
+
+    for settled, claimed in race(stage.url, ROUNDS, come_back, claim_again):
+        assert not settled
+        assert [one.action.attempt_count for one in claimed] == [1]
+        with stage.app.kernel.transaction(None) as tx:
+            assert stage.settle(tx, claimed, PUBLISHED)
     stage.assert_sound()
