@@ -12,10 +12,10 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from postdate.domain.action import Intent, Request
 from postdate.domain.text import cleaned
 from postdate.errors import Invalid
-from postdate.store.sets import rowset
+from postdate.store.sets import one_of, rowset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -102,8 +102,10 @@ def _enqueue(tx: Transaction, requests: Sequence[Request]) -> Any:
     q = tx.tables.queue
     rows = [{**_queue_row(request), "place": place} for place, request in enumerate(requests)]
     source = rowset(tx, "asked", {**_types(q, _QUEUED), "place": Integer()}, rows)
-    free = _guard_of(tx, source.c.key).is_(None)
-    chosen = select(*(source.c[name] for name in _QUEUED)).where(free).order_by(source.c.place)
+    o = tx.tables.outcomes
+    # a value, not `exists`, which a plan may turn into a join that reads every outcome
+    guard = select(o.c.action_id).where(o.c.key == source.c.key, _guarding(o)).limit(1).scalar_subquery()
+    chosen = select(*(source.c[name] for name in _QUEUED)).where(guard.is_(None)).order_by(source.c.place)
     return tx.insert(q).from_select(_QUEUED, chosen).on_conflict_do_nothing().returning(q.c.action_id)
 
 
@@ -116,34 +118,28 @@ def announce_queued(tx: Transaction, due: Sequence[datetime], *, now: datetime) 
 
 def guarded_keys(tx: Transaction, keys: Collection[str]) -> dict[str, UUID]:
     """Return those of the keys that were published or are unconfirmed, each with the action that was."""
-    return _held(tx, keys, lambda key: _guard_of(tx, key))
+    if not keys:
+        return {}
+    o = tx.tables.outcomes
+    found = select(o.c.key, o.c.action_id).where(one_of(tx, o.c.key, keys), _guarding(o))
+    return {row.key: row.action_id for row in tx.execute(found)}
 
 
 def active_keys(tx: Transaction, keys: Collection[str]) -> dict[str, UUID]:
     """Return those of the keys that an active action holds, each with that action."""
-    q = tx.tables.queue
-    return _held(tx, keys, lambda key: select(q.c.action_id).where(q.c.key == key).scalar_subquery())
-
-
-def _guard_of(tx: Transaction, key: ColumnElement[str]) -> ColumnElement[UUID]:
-    """Return the action that bars this key in the publish guard: it went out, or may have.
-
-    Written out, not as parameters, so that every plan sees that the guard's partial index will do.
-    """
-    o = tx.tables.outcomes
-    went_out = or_(o.c.status == literal_column("'published'"), o.c.reason == literal_column("'unconfirmed'"))
-    return select(o.c.action_id).where(o.c.key == key, went_out).limit(1).scalar_subquery()
-
-
-def _held(
-    tx: Transaction, keys: Collection[str], holder_of: Callable[[ColumnElement[str]], ColumnElement[UUID]]
-) -> dict[str, UUID]:
-    """Look each key up by itself: a join, or one search for all, may read the whole table where statistics mislead."""
     if not keys:
         return {}
-    asked = rowset(tx, "asked", {"key": tx.tables.queue.c.key.type}, [{"key": key} for key in keys])
-    found = tx.execute(select(asked.c.key, holder_of(asked.c.key).label("holder")))
-    return {row.key: row.holder for row in found if row.holder is not None}
+    q = tx.tables.queue
+    found = select(q.c.key, q.c.action_id).where(one_of(tx, q.c.key, keys))
+    return {row.key: row.action_id for row in tx.execute(found)}
+
+
+def _guarding(outcomes: Table) -> ColumnElement[bool]:
+    """Return the condition of the publish guard: the outcome bars its key, since it went out, or may have.
+
+    Written out, not with parameters, so that every plan sees that the guard's partial index will do.
+    """
+    return or_(outcomes.c.status == literal_column("'published'"), outcomes.c.reason == literal_column("'unconfirmed'"))
 
 
 def overlap_holder(tx: Transaction, action_type: str, overlap_key: str) -> UUID | None:

@@ -26,7 +26,9 @@ def one_of(tx: Transaction, col: ColumnElement[Any], values: Collection[Any]) ->
     if tx.is_sqlite:
         each = func.json_each(_json_text(tx, [(value,) for value in values], [col.type])).table_valued("value")
         return col.in_(select(func.json_extract(each.c.value, "$[0]")))
-    return col == func.any(bindparam(None, list(values), type_=ARRAY(col.type)))
+    # out of a sub-query, so that the planner takes it for a few: told that there are many, it may read the whole table
+    array = bindparam(None, list(values), type_=ARRAY(col.type))
+    return selected_by(tx, col, select(func.unnest(array)))
 
 
 def selected_by(tx: Transaction, col: ColumnElement[Any], query: Select[Any]) -> ColumnElement[bool]:
