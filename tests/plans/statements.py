@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, TypeAlias
-from uuid import uuid4
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import UUID, uuid4
 
 from sqlalchemy import bindparam, text
 
@@ -18,6 +18,8 @@ from tests.plans.crowd import MANY, NOW, TYPES, action_id, key, lease_token, lea
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+
+    from sqlalchemy import CursorResult
 
     from postdate.store.transaction import Transaction
 
@@ -111,6 +113,12 @@ def hold_in_one_order(tx: Transaction) -> None:
 
 
 @uses("queue_pkey")
+def see_which_are_still_leased(tx: Transaction) -> None:
+    leases = dict.fromkeys(map(action_id, leased()), lease_token(0))
+    assert queue.still_leased(tx, leases) == set(leases)
+
+
+@uses("queue_pkey")
 def settle(tx: Transaction) -> None:
     published = Finished(cause=Cause.PUBLISHED, status=Status.PUBLISHED, attempt_count=1, provider_id="id")
     rejected = Finished(cause=Cause.REJECTED, status=Status.FAILED, reason=Reason.REJECTED, attempt_count=1)
@@ -180,7 +188,7 @@ def find_an_action(tx: Transaction) -> None:
 
 @uses("actions_pkey", "queue_pkey", "outcomes_pkey")
 def find_actions(tx: Transaction) -> None:
-    assert len(reading.find_actions(tx, [action_id(31 * n) for n in range(1, 51)])) == 50
+    assert len(reading.find_actions(tx, [action_id(31 * n) for n in range(1, BATCH + 1)])) == BATCH
 
 
 @uses("queue_pkey")
@@ -257,16 +265,45 @@ def show_the_next_page_of_a_workspace(tx: Transaction) -> None:
     assert len(reading.page_of_actions(tx, week, limit=10, after=first[-1].id)) == 10
 
 
-@uses("actions_calendar", "queue_pkey", "outcomes_pkey")
-def show_a_week_of_a_workspace_by_the_view(tx: Transaction) -> None:
-    """P24, as another program asks."""
+# --- other programs ------------------------------------------------------------------------------------
+
+
+def by_the_view(tx: Transaction, sql: str, **values: UUID | datetime) -> CursorResult[Any]:
+    """Run SQL on the view, each value carried as its kind of column is."""
     columns = tx.tables.actions.c
-    values = {"workspace": workspace_id(2), "since": NOW, "until": NOW + timedelta(days=7)}
-    types = {"workspace": columns.workspace_id.type, "since": columns.publish_at.type, "until": columns.publish_at.type}
+    types = {UUID: columns.id.type, datetime: columns.publish_at.type}
     view = f"{tx.tables.names.qualifier(tx.connection.dialect.name)}scheduled_actions"
-    query = f"select * from {view} where workspace_id = :workspace and publish_at >= :since and publish_at < :until"
-    typed = text(query).bindparams(*(bindparam(name, values[name], type_=types[name]) for name in values))
-    assert len(tx.execute(typed).all()) > 100
+    bound = (bindparam(name, value, type_=types[type(value)]) for name, value in values.items())
+    return tx.execute(text(sql.format(view=view)).bindparams(*bound))
+
+
+@uses("actions_calendar", "queue_pkey", "outcomes_pkey")
+def select_a_week_of_a_workspace(tx: Transaction) -> None:
+    """P24."""
+    query = "select * from {view} where workspace_id = :workspace and publish_at >= :since and publish_at < :until"
+    week = by_the_view(tx, query, workspace=workspace_id(2), since=NOW, until=NOW + timedelta(days=7))
+    assert len(week.all()) > 100
+
+
+@uses("actions_pkey", "queue_pkey", "outcomes_pkey")
+def update_to_cancelled(tx: Transaction) -> None:
+    cancel = "update {view} set status = 'cancelled' where id = :id and status = 'queued'"
+    by_the_view(tx, cancel, id=action_id(21))
+    cancelled = reading.find_action(tx, action_id(21))
+    assert cancelled is not None
+    assert cancelled.status is Status.CANCELLED
+
+
+@uses(by_triggers=["outcomes_guard"])
+def insert_a_row(tx: Transaction) -> None:
+    insert = (
+        "insert into {view} (id, user_id, action_type, payload, publish_at)"
+        """ values (:id, :user, 'type-1', '{{"thing_id": "new"}}', :at)"""
+    )
+    by_the_view(tx, insert, id=uuid4(), user=SYSTEM_PROFILE, at=NOW + HOUR)
+
+
+# --- history -------------------------------------------------------------------------------------------
 
 
 @uses("action_events_action")
