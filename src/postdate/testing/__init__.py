@@ -1,7 +1,7 @@
 """What do the tests of a project that uses postdate need?
 
 `postdate.testing.pytest_plugin` brings fixtures: a fresh database, a clock that the test moves, and what falls due.
-`postdate.testing.factories` makes owners, and actions in any state; `postdate.testing.scene` sets up an app around them.
+`postdate.testing.factories` makes owners, and actions in any state; `postdate.testing.scene` puts an app around them.
 `postdate.testing.conformance` finds out whether a database keeps what the store promises.
 `postdate.testing.postgres` starts a real, throw-away PostgreSQL server.
 `postdate.testing.providers` finds out whether a provider says what happened, against scripted HTTP and mail servers.
