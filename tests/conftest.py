@@ -10,6 +10,7 @@ A server starts when the first test asks for it: one of each kind in each worker
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from contextlib import ExitStack, contextmanager
@@ -19,6 +20,7 @@ from uuid import uuid4
 
 import hypothesis
 import pytest
+import structlog
 
 from postdate.store.migrate import upgrade
 from postdate.testing.postgres import LocalPostgres, available, create_database, drop_database
@@ -132,6 +134,16 @@ def sqlite_url(databases: Databases, tmp_path: Path) -> Iterator[str]:
 def empty_database_url(request: pytest.FixtureRequest, databases: Databases, tmp_path: Path) -> Iterator[str]:
     with databases.fresh(request.param, tmp_path, migrated=False) as url:
         yield url
+
+
+@pytest.fixture(autouse=True)
+def logging_kept() -> Iterator[None]:
+    """Give back what a command did to the logging of this process."""
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield
+    root.handlers, root.level = handlers, level
+    structlog.reset_defaults()
 
 
 def pytest_configure() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -22,8 +23,26 @@ def restless_threads() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
+@contextmanager
+def opened(url: str) -> Iterator[Stage]:
+    stage = Stage.on(url)
+    yield stage
+    stage.close()
+
+
 @pytest.fixture
 def stage(database_url: str) -> Iterator[Stage]:
-    opened = Stage.on(database_url)
-    yield opened
-    opened.close()
+    with opened(database_url) as stage:
+        yield stage
+
+
+@pytest.fixture
+def postgres_stage(postgres_url: str) -> Iterator[Stage]:
+    with opened(postgres_url) as stage:
+        yield stage
+
+
+@pytest.fixture
+def sqlite_stage(sqlite_url: str) -> Iterator[Stage]:
+    with opened(sqlite_url) as stage:
+        yield stage

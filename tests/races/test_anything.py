@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
     from tests.races.racing import Contender, Meeting
 
-ROUNDS = 80
+ROUNDS = 60
 HANDS = 3
 ENDS = (PUBLISHED, REJECTED, UNCONFIRMED, NotSent("no route"))
 

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,19 +77,19 @@ async def test_engines_side_by_side_run_each_action_once(stage: Stage) -> None:
             await asyncio.sleep(0)
             ran[payload["thing_id"]] += 1
 
-    reports = await asyncio.gather(*(engine.tick() for engine in engines))
+    async with AsyncExitStack() as ending:
+        for engine in engines:
+            ending.push_async_callback(engine.close)
+        reports = await asyncio.gather(*(engine.tick() for engine in engines))
     assert ran == Counter(names)
     assert sum(report.due_count for report in reports) == len(names)
     assert all(action.status is Status.PUBLISHED for action in stage.app.sync.list(limit=1000))
-    for engine in engines:
-        await engine.close()
 
 
-def test_eight_processes_on_one_sqlite_file_run_each_action_once_and_none_finds_it_locked(sqlite_url: str) -> None:
+def test_eight_processes_on_one_sqlite_file_run_each_action_once_and_none_finds_it_locked(sqlite_stage: Stage) -> None:
     """SC50: while they drain the queue, each of them schedules actions of its own."""
-    stage = Stage.on(sqlite_url)
-    stage.schedule(names := things(DUE))
-    command = [sys.executable, "-m", "tests.races.draining", sqlite_url, str(OWN)]
+    sqlite_stage.schedule(names := things(DUE))
+    command = [sys.executable, "-m", "tests.races.draining", sqlite_stage.url, str(OWN)]
     with ExitStack() as running:
         processes = [
             running.enter_context(
@@ -118,8 +118,7 @@ def test_eight_processes_on_one_sqlite_file_run_each_action_once_and_none_finds_
     assert Counter(dict.fromkeys(names, 1)) <= ran
     assert set(ran.values()) == {1}
     assert ran.total() == DUE + PROCESSES * OWN
-    stage.assert_sound()
-    stage.close()
+    sqlite_stage.assert_sound()
 
 
 async def test_a_flood_of_one_type_does_not_hold_up_another(stage: Stage) -> None:
@@ -135,12 +134,12 @@ async def test_a_flood_of_one_type_does_not_hold_up_another(stage: Stage) -> Non
         quiet_ran.set()
         stop.set()
 
-    await app.schedule_many([NewAction(action_type="flood", payload={}, at=NOON - timedelta(hours=1))] * 10_000)
-    await app.schedule("quiet", {}, at=NOON)
-    async with asyncio.timeout(A_WHILE):
-        await app.run(stop)
+    app.sync.schedule_many([NewAction(action_type="flood", payload={}, at=NOON - timedelta(hours=1))] * 10_000)
+    app.sync.schedule("quiet", {}, at=NOON)
+    async with AsyncExitStack() as ending:
+        ending.push_async_callback(app.close)
+        await asyncio.wait_for(app.run(stop), A_WHILE)
     assert quiet_ran.is_set()
-    await app.close()
 
 
 def test_within_a_type_the_order_is_by_due_time_whoever_owns_it_so_a_flood_delays_others_by_its_length(

@@ -58,20 +58,19 @@ def test_nothing_gets_in_beside_what_is_going_out(stage: Stage, kind: Kind) -> N
     assert stage.publish_all() == (ROUNDS * 2 * NEIGHBOURS if kind is bulk else 0)
 
 
-def test_a_guard_that_looked_before_the_unique_index_would_let_newcomers_in(postgres_url: str) -> None:
-    stage, rounds = Stage.on(postgres_url), 8
+def test_a_guard_that_looked_before_the_unique_index_would_let_newcomers_in(postgres_stage: Stage) -> None:
+    stage, rounds = postgres_stage, 8
     with stage.app.kernel.database.sync_engine.begin() as connection:
         connection.execute(text(LOOKING_BEFORE))
     names = things(rounds)
     results = race(stage.url, rounds, settling(stage, names), coming(stage, names, view))
     assert [came for _, came in results[::2]] == [1] * (rounds // 2), "every newcomer of a held round"
-    stage.close()
 
 
 @pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
-def test_what_slips_past_the_guard_in_an_old_snapshot_is_never_run(postgres_url: str, level: str) -> None:
+def test_what_slips_past_the_guard_in_an_old_snapshot_is_never_run(postgres_stage: Stage, level: str) -> None:
     """P66, P91: the claim looks once more."""
-    stage, rounds = Stage.on(postgres_url), 50
+    stage, rounds = postgres_stage, 50
     names = things(rounds)
     engine = stage.app.kernel.database.sync_engine.execution_options(isolation_level=level)
 
@@ -89,4 +88,3 @@ def test_what_slips_past_the_guard_in_an_old_snapshot_is_never_run(postgres_url:
     assert stage.publish_all() == 0
     assert {stage.app.sync.get(action.id).reason for action in slipped} == {Reason.DUPLICATE}
     stage.assert_sound()
-    stage.close()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.races.racing import Contender, Meeting
 
-ROUNDS = 40
+ROUNDS = 30
 HANDS = 5
 BULK = 20
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
     from tests.races.racing import Contender, Meeting
 
-RESCHEDULES = 200
+RESCHEDULES = 500
 CANCELS = 60
 A_MINUTE = timedelta(minutes=1)
 TOMORROW = NOON + timedelta(days=1)
@@ -41,7 +41,7 @@ def firing(stage: Stage) -> Contender:
     return fire
 
 
-def test_of_many_actions_moved_as_they_fire_each_goes_out_once_at_the_old_time_or_the_new(stage: Stage) -> None:
+def test_of_500_actions_moved_as_they_fire_each_goes_out_once_at_the_old_time_or_the_new(stage: Stage) -> None:
     """P31, P69; SC29."""
     actions = stage.schedule(things(RESCHEDULES), apart=A_MINUTE)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
     from tests.races.racing import Contender, Meeting
 
-ROUNDS = 40
+ROUNDS = 24
 ACTIONS = 6
 
 

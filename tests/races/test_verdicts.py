@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from postdate import Action
     from tests.races.racing import Contender, Meeting
 
-ROUNDS = 50
+ROUNDS = 40
 
 
 def deciding(stage: Stage, doubtful: Sequence[Action], verb: str, *, holds: bool = True) -> Contender:

@@ -8,12 +8,10 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
-import structlog
 
 from tests.surfaces.cli.program import Program
 from tests.surfaces.cli.shell import Shell
@@ -33,12 +31,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def postdate(database_url: str, elsewhere: Path, logging_kept: None) -> Shell:
+def postdate(database_url: str, elsewhere: Path) -> Shell:
     return Shell(database_url)
 
 
 @pytest.fixture
-def on_sqlite(sqlite_url: str, elsewhere: Path, logging_kept: None) -> Shell:
+def on_sqlite(sqlite_url: str, elsewhere: Path) -> Shell:
     return Shell(sqlite_url)
 
 
@@ -66,13 +64,3 @@ def modules(elsewhere: Path) -> Iterator[Path]:
         file = getattr(sys.modules[name], "__file__", None)
         if file is not None and file.startswith(str(elsewhere)):
             del sys.modules[name]
-
-
-@pytest.fixture
-def logging_kept() -> Iterator[None]:
-    """Give back what a command did to the logging of this process."""
-    root = logging.getLogger()
-    handlers, level = root.handlers, root.level
-    yield
-    root.handlers, root.level = handlers, level
-    structlog.reset_defaults()

@@ -33,7 +33,7 @@ def say_revision(url: str, revision: str) -> None:
 
 
 @pytest.fixture
-def empty(empty_database_url: str, elsewhere: Path, logging_kept: None) -> Shell:
+def empty(empty_database_url: str, elsewhere: Path) -> Shell:
     return Shell(empty_database_url)
 
 
@@ -95,7 +95,7 @@ def test_a_database_that_is_ahead_is_not_upgraded(postdate: Shell, database_url:
     assert "upgrade this installation" in answer.err
 
 
-def test_looking_for_a_file_that_does_not_exist_does_not_make_one(elsewhere: Path, logging_kept: None) -> None:
+def test_looking_for_a_file_that_does_not_exist_does_not_make_one(elsewhere: Path) -> None:
     shell = Shell(None)
     for command in (("list",), ("serve", "--types", "reminder")):
         answer = shell(*command)

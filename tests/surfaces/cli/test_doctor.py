@@ -39,7 +39,7 @@ def test_programs_read_a_json_object_a_line(postdate: Shell) -> None:
     assert told[0]["check"] == "database"
 
 
-def test_a_file_that_does_not_exist_is_not_made(elsewhere: Path, logging_kept: None) -> None:
+def test_a_file_that_does_not_exist_is_not_made(elsewhere: Path) -> None:
     answer = Shell(None)("doctor")
     assert answer.code == 7
     assert answer.lines[:2] == [

@@ -103,7 +103,7 @@ def test_an_application_that_cannot_be_loaded_is_told_clearly(on_sqlite: Shell, 
 )
 @pytest.mark.parametrize("command", [("db", "upgrade"), ("list",)])
 def test_a_database_that_cannot_be_used_is_one_line_without_its_password(
-    elsewhere: Path, logging_kept: None, url: str, said: str, command: tuple[str, ...]
+    elsewhere: Path, url: str, said: str, command: tuple[str, ...]
 ) -> None:
     answer = Shell(url)(*command)
     assert (answer.code, answer.out) == (4, "")
@@ -115,7 +115,7 @@ def test_a_database_that_cannot_be_used_is_one_line_without_its_password(
     assert "pass/word" not in answer.err
 
 
-def test_a_server_that_is_not_there_is_one_line_with_asyncpg_too(elsewhere: Path, logging_kept: None) -> None:
+def test_a_server_that_is_not_there_is_one_line_with_asyncpg_too(elsewhere: Path) -> None:
     answer = Shell("postgresql+asyncpg://u:secret@127.0.0.1:1/name")("serve", "--types", "reminder")
     assert answer.code == 4
     assert answer.err.startswith("postdate: the database cannot be used: ConnectionRefusedError: ")
@@ -123,7 +123,7 @@ def test_a_server_that_is_not_there_is_one_line_with_asyncpg_too(elsewhere: Path
 
 
 def test_a_driver_that_is_not_installed_is_told_with_what_to_install(
-    elsewhere: Path, logging_kept: None, monkeypatch: pytest.MonkeyPatch
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     answer = Shell("postgresql://127.0.0.1:1/name")("list")
@@ -154,7 +154,7 @@ def test_a_setting_that_is_wrong_is_named_when_an_application_reads_it(on_sqlite
     assert answer.err.count("\n") == 1
 
 
-def test_version_and_help_need_neither_database_nor_settings(elsewhere: Path, logging_kept: None) -> None:
+def test_version_and_help_need_neither_database_nor_settings(elsewhere: Path) -> None:
     shell = Shell("nonsense")
     assert shell.done("--version").out == f"postdate {version('postdate')}\n"
     helped = " ".join(shell.done("--help", POSTDATE_STOP_GRACE="soon").out.split())

@@ -40,7 +40,7 @@ def options() -> Iterator[tuple[str, str]]:
             yield from ((name, option) for option in parameter.opts if option.startswith("--"))
 
 
-def test_the_first_run_works_in_an_empty_folder(elsewhere: Path, logging_kept: None) -> None:
+def test_the_first_run_works_in_an_empty_folder(elsewhere: Path) -> None:
     shell, told = Shell(None), section("## A first run")
     (elsewhere / "people.csv").write_text(*blocks("csv", told))
     answers = [shell.done(*shlex.split(line)[1:]) for block in blocks("", told) for line in block.splitlines()]

@@ -60,7 +60,8 @@ class Process:
         self.process = process
         self.said: list[str] = []
         self._lines: Queue[str | None] = Queue()
-        Thread(target=self._read, args=(process.stdout,), daemon=True).start()
+        self._reading = Thread(target=self._read, args=(process.stdout,), daemon=True)
+        self._reading.start()
 
     def wait_for(self, pattern: str) -> re.Match[str]:
         """Return the next line in which the pattern is found."""
@@ -72,6 +73,12 @@ class Process:
             assert line is not None, f"ended without saying {pattern!r}: {self.said}"
             if found := re.search(pattern, line):
                 return found
+
+    def end(self) -> None:
+        """Kill what is left of it, and read its last lines: the pipe may not be closed before."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, 9)
+        self._reading.join(PATIENCE)
 
     def _read(self, out: IO[str]) -> None:
         for line in out:
@@ -92,9 +99,9 @@ def started(folder: Path, *command: str, **settings: str) -> Iterator[Process]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-    ) as process:
+    ) as popen:
+        process = Process(popen)
         try:
-            yield Process(process)
+            yield process
         finally:
-            if process.poll() is None:
-                os.killpg(process.pid, 9)
+            process.end()
