@@ -13,6 +13,8 @@ from postdate.errors import (
     ActionNotFound,
     AlreadyPublished,
     AlreadyScheduled,
+    EndpointNotDisabled,
+    EngineCancelled,
     IdempotencyConflict,
     Invalid,
     InvalidInstant,
@@ -32,21 +34,32 @@ from postdate.errors import (
     SchemaMismatch,
     SiblingRunning,
     UnknownActionType,
+    WebhookHeaderInvalid,
+    WebhookOutOfTime,
+    WebhookRefused,
+    WebhookSignatureWrong,
 )
 from postdate.providers.builtin import builtin_action_types
+from postdate.providers.egress import AddressRefused
+from postdate.providers.signing import verify_webhook
 from postdate.registry import ActionType, Context
 from postdate.settings import Settings
+from postdate.store.endpoints import DisabledEndpoint
 from postdate.verbs import NewAction
 
 __all__ = [
     "Action",
     "ActionNotFound",
     "ActionType",
+    "AddressRefused",
     "AlreadyPublished",
     "AlreadyScheduled",
     "Backoff",
     "Context",
     "Deferred",
+    "DisabledEndpoint",
+    "EndpointNotDisabled",
+    "EngineCancelled",
     "Event",
     "IdempotencyConflict",
     "Intent",
@@ -80,6 +93,11 @@ __all__ = [
     "TickReport",
     "Unconfirmed",
     "UnknownActionType",
+    "WebhookHeaderInvalid",
+    "WebhookOutOfTime",
+    "WebhookRefused",
+    "WebhookSignatureWrong",
     "builtin_action_types",
     "resolve",
+    "verify_webhook",
 ]

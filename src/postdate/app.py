@@ -95,6 +95,8 @@ class SyncVerbs:
     get = _called(verbs.get)
     list = _called(verbs.list_actions)
     history = _called(verbs.history)
+    disabled_endpoints = _called(verbs.disabled_endpoints)
+    enable_endpoint = _called(verbs.enable_endpoint)
 
 
 class Postdate:
@@ -147,6 +149,8 @@ class Postdate:
     get = _awaited(verbs.get)
     list = _awaited(verbs.list_actions)
     history = _awaited(verbs.history)
+    disabled_endpoints = _awaited(verbs.disabled_endpoints)
+    enable_endpoint = _awaited(verbs.enable_endpoint)
 
     def action(
         self,

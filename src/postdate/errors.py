@@ -99,6 +99,14 @@ class OwnerNotFound(NotFound):
     """The workspace or profile that should own the action does not exist. `what` says which."""
 
 
+class EndpointNotDisabled(NotFound):
+    """Nothing is disabled at this address for this owner: webhooks to it are sent. `ident` is the address as known."""
+
+    def __init__(self, url: str) -> None:
+        """Keep the address."""
+        super().__init__(what="disabled endpoint", ident=url)
+
+
 class Refused(PostdateError):
     """The request is well-formed, but the state of things forbids it."""
 

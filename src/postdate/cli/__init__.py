@@ -11,6 +11,7 @@ import typer
 
 from postdate.cli import moves, reading
 from postdate.cli.command import APP, APP_HELP, PANEL, DatabaseUrlOption
+from postdate.cli.endpoints import endpoints
 from postdate.cli.examining import doctor
 from postdate.cli.failure import ExitCode, Guarded
 from postdate.cli.installation import Installation
@@ -93,4 +94,5 @@ for _name, _command in {
     "doctor": doctor,
 }.items():
     cli.command(_name)(_command)
+cli.add_typer(endpoints)
 cli.add_typer(db)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from postdate.store.endpoints import disable_if_action_exists, disabled_since
+from postdate.store.endpoints import disable_if_action_exists, find_disabled
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -24,7 +24,8 @@ class StoredEndpoints:
 
     async def disabled_since(self, url: str) -> datetime | None:
         """Return when the endpoint was disabled (UTC); None where it is not."""
-        return await self.kernel.work(lambda tx: disabled_since(tx, owner=self._owner, url=url), read_only=True)
+        found = await self.kernel.work(lambda tx: find_disabled(tx, owner=self._owner, url=url), read_only=True)
+        return None if found is None else found.disabled_at
 
     async def disable(self, url: str, *, at: datetime) -> None:
         """Disable the endpoint."""

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import hmac
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from postdate.domain.instant import utc
 from postdate.errors import Invalid, WebhookHeaderInvalid, WebhookOutOfTime, WebhookSignatureWrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
 TOLERANCE = timedelta(minutes=5)
@@ -35,6 +36,8 @@ def secret_keys(secrets: str | Iterable[str]) -> tuple[bytes, ...]:
     """
     if isinstance(secrets, str):
         secrets = [each for each in _BETWEEN_SECRETS.split(secrets) if each]
+    if not isinstance(secrets, Iterable):
+        raise Invalid(field="secrets", rule=f"must be text, or several texts, not {type(secrets).__name__}")
     keys = tuple(_key(secret, place) for place, secret in enumerate(secrets, start=1))
     if not keys:
         raise Invalid(field="secrets", rule="must hold at least one secret")
@@ -49,7 +52,7 @@ def sign(keys: Sequence[bytes], *, webhook_id: str, timestamp: int, body: bytes)
     return " ".join(_signature(key, webhook_id=webhook_id, timestamp=str(timestamp), body=body) for key in keys)
 
 
-def verify(
+def verify_webhook(
     secrets: str | Iterable[str],
     headers: Mapping[str, str],
     body: bytes,
@@ -63,9 +66,11 @@ def verify(
     it tries again, so a receiver acts on each id once. `now` is an aware datetime.
 
     Raises `WebhookHeaderInvalid`, `WebhookOutOfTime` or `WebhookSignatureWrong`, all `WebhookRefused`: answer with
-    status 401. Raises `Invalid` for secrets that are none.
+    status 401. Raises `Invalid` for secrets that are none, and for a body that is not bytes.
     """
     keys = secret_keys(secrets)
+    if not isinstance(body, bytes):
+        raise Invalid(field="body", rule=f"must be the bytes that arrived, not {type(body).__name__}")
     named = {name.lower(): value for name, value in headers.items()}
     # A dot could move the border between id, time and body without changing what was signed.
     webhook_id = _header(named, "webhook-id", _ID, rule="must have 1 to 255 ASCII characters, no blank and no dot")
@@ -84,7 +89,7 @@ def verify(
 def _key(secret: str, place: int) -> bytes:
     try:
         key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
-    except ValueError:
+    except (ValueError, TypeError, AttributeError):  # no text at all, such as a variable that is not set
         key = b""
     if len(key) not in _KEY_BYTES:
         rule = f"secret {place} must be {_PREFIX} and the base64 of {_KEY_BYTES[0]} to {_KEY_BYTES[-1]} bytes"

@@ -16,27 +16,31 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import Column, Table
+    from sqlalchemy import Select
 
     from postdate.store.transaction import Transaction
 
 
 @dataclass(frozen=True, kw_only=True)
 class DisabledEndpoint:
-    """An address to which nothing is sent any more, and the action that found it gone."""
+    """An address to which nothing is sent any more, and the action that was told so.
 
-    owner_id: UUID
+    `url` is in the spelling under which it is known. It is disabled for the action's workspace, else for its user.
+    """
+
     url: str
+    workspace_id: UUID | None
+    user_id: UUID
     action_id: UUID
     disabled_at: datetime
 
 
-def disabled_since(tx: Transaction, *, owner: UUID, url: str) -> datetime | None:
-    """Return when the endpoint was disabled; None where it is not."""
+def find_disabled(tx: Transaction, *, owner: UUID, url: str) -> DisabledEndpoint | None:
+    """Return the endpoint as it was disabled; None where it is not."""
     table = tx.tables.disabled_endpoints
-    found = select(table.c.disabled_at).where(table.c.owner_id == owner, table.c.digest == _digest(url))
-    since: datetime | None = tx.execute(found).scalar()
-    return since
+    found = _described(tx).where(table.c.owner_id == owner, table.c.digest == _digest(url))
+    row = tx.execute(found).mappings().one_or_none()
+    return None if row is None else DisabledEndpoint(**row)
 
 
 def disable_if_action_exists(tx: Transaction, *, owner: UUID, url: str, action_id: UUID, now: datetime) -> bool:
@@ -53,28 +57,26 @@ def disable_if_action_exists(tx: Transaction, *, owner: UUID, url: str, action_i
     return tx.execute(disabling).scalar() is not None
 
 
-def enable_if_disabled(tx: Transaction, *, owner: UUID, url: str) -> DisabledEndpoint | None:
-    """Enable the endpoint and return what it was; None where it was not disabled."""
+def enable_if_disabled(tx: Transaction, *, owner: UUID, url: str) -> bool:
+    """Enable the endpoint, and say whether it was disabled."""
     table = tx.tables.disabled_endpoints
     gone = delete(table).where(table.c.owner_id == owner, table.c.digest == _digest(url))
-    row = tx.execute(gone.returning(*_described(table))).mappings().first()
-    return None if row is None else DisabledEndpoint(**row)
+    return tx.execute(gone.returning(table.c.digest)).scalar() is not None
 
 
-def disabled_endpoints(tx: Transaction, *, owner: UUID, limit: int) -> list[DisabledEndpoint]:
-    """Return the owner's disabled endpoints, the latest first."""
+def disabled_endpoints(tx: Transaction, *, owner: UUID | None, limit: int) -> list[DisabledEndpoint]:
+    """Return the disabled endpoints of one owner, or of all where None is named, the latest first."""
     table = tx.tables.disabled_endpoints
-    found = (
-        select(*_described(table))
-        .where(table.c.owner_id == owner)
-        .order_by(table.c.disabled_at.desc(), table.c.digest)
-        .limit(limit)
-    )
-    return [DisabledEndpoint(**row) for row in tx.execute(found).mappings()]
+    wanted = _described(tx).order_by(table.c.disabled_at.desc(), table.c.digest, table.c.owner_id).limit(limit)
+    if owner is not None:
+        wanted = wanted.where(table.c.owner_id == owner)
+    return [DisabledEndpoint(**row) for row in tx.execute(wanted).mappings()]
 
 
-def _described(table: Table) -> list[Column[Any]]:
-    return [table.c.owner_id, table.c.url, table.c.action_id, table.c.disabled_at]
+def _described(tx: Transaction) -> Select[Any]:
+    actions, table = tx.tables.actions, tx.tables.disabled_endpoints
+    told = select(table.c.url, actions.c.workspace_id, actions.c.user_id, table.c.action_id, table.c.disabled_at)
+    return told.join_from(table, actions, actions.c.id == table.c.action_id)
 
 
 def _digest(url: str) -> str:

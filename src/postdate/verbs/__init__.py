@@ -7,6 +7,7 @@ synchronously and asynchronously.
 from __future__ import annotations
 
 from postdate.verbs.change import cancel, post_now, reschedule
+from postdate.verbs.endpoints import disabled_endpoints, enable_endpoint
 from postdate.verbs.intake import NewAction
 from postdate.verbs.read import get, history, list_actions
 from postdate.verbs.schedule import schedule, schedule_many
@@ -16,7 +17,9 @@ __all__ = [
     "NewAction",
     "cancel",
     "confirm",
+    "disabled_endpoints",
     "dismiss",
+    "enable_endpoint",
     "get",
     "history",
     "list_actions",

@@ -11,6 +11,9 @@ from postdate.store.schema import SYSTEM_PROFILE
 DEFAULT_ACTOR = "api"
 """Who acts where the caller names nobody."""
 
+MAX_LIMIT = 10_000
+"""How many rows one call returns at most."""
+
 
 def owner_id(value: UUID | str | None, *, field: str) -> UUID | None:
     """Return the id of an owner, or None where there is none. Raises `Invalid`."""
@@ -35,6 +38,13 @@ def actor_name(value: str) -> str:
 def note_text(value: str | None) -> str | None:
     """Return why, in the words of who acts. Raises `InvalidText`."""
     return text.optional_name(value, field="note", limit=text.MAX_ERROR)
+
+
+def page_limit(value: object) -> int:
+    """Return how many rows are wanted. Raises `Invalid`."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_LIMIT:
+        raise Invalid(field="limit", rule=f"must be a whole number from 1 to {MAX_LIMIT}", value=value)
+    return value
 
 
 def _uuid(value: UUID | str, *, field: str) -> UUID:

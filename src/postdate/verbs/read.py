@@ -12,7 +12,7 @@ from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import ActionNotFound, Invalid
 from postdate.store.events import events_of
 from postdate.store.reading import Filter, find_action, page_of_actions
-from postdate.verbs.arguments import action_uuid, owner_id
+from postdate.verbs.arguments import action_uuid, owner_id, page_limit
 from postdate.verbs.intake import SCHEDULED
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
 
 _Choice = TypeVar("_Choice", bound=StrEnum)
-
-MAX_LIMIT = 10_000
 
 
 def get(kernel: Kernel, action: UUID | str, *, connection: Connectable | Unbegun | None = None) -> Action:
@@ -54,8 +52,7 @@ def list_actions(
     `since` and `until` (aware, until excluded) bound `publish_at`; `after` is the id of the last action of the page
     before. Raises `Invalid` naming the field, or `ActionNotFound`.
     """
-    if not 1 <= limit <= MAX_LIMIT:
-        raise Invalid(field="limit", rule=f"must be 1 to {MAX_LIMIT}", value=limit)
+    limit = page_limit(limit)
     wanted = Filter(
         status=None if status is None else _one_of(Status, status, field="status"),
         reason=None if reason is None else _one_of(Reason, reason, field="reason"),

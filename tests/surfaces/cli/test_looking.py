@@ -91,8 +91,8 @@ def test_each_filter_lets_through_what_it_names(postdate: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--limit", "0"), "limit: must be 1 to 10000"),
-        (("--limit", "10001"), "limit: must be 1 to 10000"),
+        (("--limit", "0"), "limit: must be a whole number from 1 to 10000"),
+        (("--limit", "10001"), "limit: must be a whole number from 1 to 10000"),
         (("--since", "soon", "--tz", "Asia/Tokyo"), "since: must have the form"),
         (("--until", "2099-05-01 09:00"), "tz: is needed"),
         (("--tz", "Lisbon"), "tz: is not an IANA zone name"),

@@ -34,7 +34,8 @@ def options() -> Iterator[tuple[str, str]]:
     """Yield each command with each of its long options."""
     root = typer.main.get_command(cli)
     commands = dict(root.commands)  # type: ignore[attr-defined]
-    commands |= {f"db {name}": command for name, command in commands.pop("db").commands.items()}
+    for group in [name for name, command in commands.items() if hasattr(command, "commands")]:
+        commands |= {f"{group} {name}": command for name, command in commands.pop(group).commands.items()}
     for name, command in commands.items():
         for parameter in command.params:
             yield from ((name, option) for option in parameter.opts if option.startswith("--"))

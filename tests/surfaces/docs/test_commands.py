@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 README = ROOT / "README.md"
-WITH_COMMANDS = ("README.md", "docs/embedding.md", "docs/operations.md")
+WITH_COMMANDS = ("README.md", "docs/embedding.md", "docs/operations.md", "docs/webhooks.md")
 PLACEHOLDERS = {"ACTION": str(UUID(int=7)), "ID": "sms-2"}
 
 

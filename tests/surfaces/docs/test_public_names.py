@@ -12,11 +12,15 @@ PROMISED = """
     Action
     ActionNotFound
     ActionType
+    AddressRefused
     AlreadyPublished
     AlreadyScheduled
     Backoff
     Context
     Deferred
+    DisabledEndpoint
+    EndpointNotDisabled
+    EngineCancelled
     Event
     IdempotencyConflict
     Intent
@@ -50,8 +54,13 @@ PROMISED = """
     TickReport
     Unconfirmed
     UnknownActionType
+    WebhookHeaderInvalid
+    WebhookOutOfTime
+    WebhookRefused
+    WebhookSignatureWrong
     builtin_action_types
     resolve
+    verify_webhook
 """
 
 

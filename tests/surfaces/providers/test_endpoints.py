@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -9,12 +10,12 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from postdate import Postdate, Settings
+from postdate import EndpointNotDisabled, Invalid, Postdate, Settings
 from postdate.domain.outcome import Published, Rejected
 from postdate.providers.builtin import builtin_action_types
 from postdate.providers.web_url import endpoint
 from postdate.providers.webhook import CallWebhook, Webhook
-from postdate.store.endpoints import disable_if_action_exists, disabled_endpoints, disabled_since, enable_if_disabled
+from postdate.store.endpoints import disable_if_action_exists
 from tests.surfaces.providers.contexts import NOW, context
 from tests.surfaces.providers.http_receiver import HttpReceiver, answer
 
@@ -136,14 +137,66 @@ async def test_once_it_is_enabled_a_retry_of_what_was_refused_goes_out(app: Post
     await app.tick()
     assert (await app.get(gone.id)).reason == "rejected", "retrying alone changes nothing"
 
-    url = endpoint(receiver.url)
-    enabled = await app.kernel.work(lambda tx: enable_if_disabled(tx, owner=OWNER, url=url))
-    assert enabled is not None
-    assert (enabled.url, enabled.action_id) == (url, gone.id)
-    assert await app.kernel.work(lambda tx: enable_if_disabled(tx, owner=OWNER, url=url)) is None
+    enabled = await app.enable_endpoint(receiver.url, actor="ana", note="they moved back")
+    assert (enabled.url, enabled.action_id) == (endpoint(receiver.url), gone.id)
     await app.retry(gone.id)
     await app.tick()
     assert (await app.get(gone.id)).status == "published"
+
+
+async def test_who_enabled_it_stands_in_the_history_of_the_action_that_found_it_gone(
+    app: Postdate, receiver: HttpReceiver
+) -> None:
+    receiver.answer = answer("410 Gone")
+    gone = await called(app, receiver.url)
+    await app.enable_endpoint(receiver.url, actor="ana", note="they moved back")
+    event = (await app.history(gone.id))[-1]
+    assert (event.cause, event.actor) == ("endpoint_enabled", "ana")
+    assert event.detail == {"url": endpoint(receiver.url), "note": "they moved back"}
+    assert (await app.get(gone.id)).reason == "rejected", "what was refused stays so until it is retried"
+
+
+async def test_an_endpoint_is_enabled_once_and_for_its_owner_alone(app: Postdate, receiver: HttpReceiver) -> None:
+    ours, theirs = await a_workspace(app), await a_workspace(app)
+    receiver.answer = answer("410 Gone")
+    for owner in (ours, theirs, None):
+        await called(app, receiver.url, workspace=owner)
+    assert [each.workspace_id for each in await app.disabled_endpoints()] == [None, theirs, ours]
+    (one,) = await app.disabled_endpoints(workspace=str(ours), user=OWNER)
+    assert (one.workspace_id, one.user_id, one.url) == (ours, OWNER, endpoint(receiver.url))
+    assert await app.enable_endpoint(receiver.url.replace("http://", "HTTP://") + "#part", workspace=ours) == one
+    assert [each.workspace_id for each in await app.disabled_endpoints()] == [None, theirs]
+    with pytest.raises(EndpointNotDisabled) as refused:
+        await app.enable_endpoint(receiver.url, workspace=ours)
+    assert refused.value.ident == endpoint(receiver.url)
+
+
+async def test_enabling_is_undone_with_the_callers_transaction(app: Postdate, receiver: HttpReceiver) -> None:
+    receiver.answer = answer("410 Gone")
+    gone = await called(app, receiver.url)
+    with app.kernel.database.sync_engine.connect() as connection:
+        app.sync.enable_endpoint(receiver.url, connection=connection)
+        assert app.sync.disabled_endpoints(connection=connection) == []
+        connection.rollback()
+    assert [each.action_id for each in await app.disabled_endpoints()] == [gone.id]
+    assert "endpoint_enabled" not in {event.cause for event in await app.history(gone.id)}
+
+
+async def test_of_those_who_enable_at_once_one_does(app: Postdate, receiver: HttpReceiver) -> None:
+    receiver.answer = answer("410 Gone")
+    gone = await called(app, receiver.url, workspace=(ours := await a_workspace(app)))
+    enabling = [app.enable_endpoint(receiver.url, workspace=ours) for _ in range(4)]
+    told = await asyncio.gather(*enabling, return_exceptions=True)
+    assert sorted(type(each).__name__ for each in told) == ["DisabledEndpoint", *["EndpointNotDisabled"] * 3]
+    assert [event.cause for event in await app.history(gone.id)].count("endpoint_enabled") == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["", "nonsense", "ftp://a.example/", "https://a.example:99999/", "https://me:pw@a.example/"]
+)
+async def test_what_is_no_address_is_refused_by_name_and_not_shown(app: Postdate, url: str) -> None:
+    with pytest.raises(Invalid, match=r"^url: must [^@]*$"):
+        await app.enable_endpoint(url)
 
 
 async def test_a_network_that_is_gone_is_handed_no_more_posts(database_url: str, receiver: HttpReceiver) -> None:
@@ -164,9 +217,8 @@ async def test_a_disabled_endpoint_goes_with_its_owner(app: Postdate, receiver: 
     async with app.kernel.database.async_engine.begin() as connection:
         schema = "" if app.kernel.database.is_sqlite else "postdate."
         await connection.execute(text(f"delete from {schema}workspaces where id = '{ours}'"))
-    left = await app.kernel.work(lambda tx: disabled_endpoints(tx, owner=ours, limit=10))
-    assert left == []
-    (kept,) = await app.kernel.work(lambda tx: disabled_endpoints(tx, owner=OWNER, limit=10))
+    assert await app.disabled_endpoints(workspace=ours) == []
+    (kept,) = await app.disabled_endpoints()
     assert kept.url == endpoint(receiver.url)
 
 
@@ -175,7 +227,7 @@ async def test_an_action_that_is_gone_disables_nothing(app: Postdate) -> None:
         lambda tx: disable_if_action_exists(tx, owner=OWNER, url="https://a.example/", action_id=uuid4(), now=PAST)
     )
     assert not changed
-    assert await app.kernel.work(lambda tx: disabled_since(tx, owner=OWNER, url="https://a.example/")) is None
+    assert await app.disabled_endpoints() == []
 
 
 async def test_the_first_to_be_told_says_since_when_and_the_latest_is_listed_first(app: Postdate) -> None:
@@ -192,12 +244,13 @@ async def test_the_first_to_be_told_says_since_when_and_the_latest_is_listed_fir
             )
         )
         assert changed is (now < PAST + timedelta(hours=2))
-    listed = await app.kernel.work(lambda tx: disabled_endpoints(tx, owner=OWNER, limit=10))
+    listed = await app.disabled_endpoints(user=OWNER)
     assert [(each.url, each.disabled_at) for each in listed] == [
         (long, PAST + timedelta(hours=1)),
         ("https://a.example/", PAST),
     ]
-    assert len(await app.kernel.work(lambda tx: disabled_endpoints(tx, owner=OWNER, limit=1))) == 1
+    assert await app.disabled_endpoints(limit=1) == listed[:1]
+    assert (await app.enable_endpoint(listed[0].url)).url == long, "what is listed is what can be enabled"
 
 
 async def test_without_a_database_a_context_remembers_for_itself(

@@ -12,7 +12,7 @@ from postdate import Invalid, InvalidPayload, NotConfigured, Postdate, Settings
 from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
 from postdate.providers.builtin import builtin_action_types
 from postdate.providers.publish import Publisher, PublishPost
-from postdate.providers.signing import verify
+from postdate.providers.signing import verify_webhook
 from tests.surfaces.providers.contexts import ACTION_ID, NOW, context
 from tests.surfaces.providers.http_receiver import HttpReceiver, answer
 
@@ -46,7 +46,7 @@ async def test_a_post_arrives_signed_at_the_receiver_of_its_target(
     outcome = await publisher.publish(context(http, target="instagram"), POST)
 
     (request,) = receiver.requests
-    assert verify(SECRET, request.headers, request.body, now=NOW) == str(ACTION_ID)
+    assert verify_webhook(SECRET, request.headers, request.body, now=NOW) == str(ACTION_ID)
     assert json.loads(request.body) == {
         "type": "publish_post",
         "timestamp": "2027-03-14T09:00:00.250000Z",

@@ -24,7 +24,7 @@ from postdate.errors import (
     WebhookRefused,
     WebhookSignatureWrong,
 )
-from postdate.providers.signing import TOLERANCE, secret_keys, sign, verify
+from postdate.providers.signing import TOLERANCE, secret_keys, sign, verify_webhook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ def signed(secrets: str = OLD, *, body: bytes = BODY, at: datetime = NOW, webhoo
 def accepts(case: Mapping[str, Any]) -> bool:
     now, tolerance = datetime.fromtimestamp(case["now"], UTC), timedelta(seconds=case["tolerance_s"])
     try:
-        verify(case["secret"], case["headers"], case["body"].encode(), now=now, tolerance=tolerance)
+        verify_webhook(case["secret"], case["headers"], case["body"].encode(), now=now, tolerance=tolerance)
     except WebhookRefused:
         return False
     return True
@@ -76,18 +76,18 @@ def test_what_we_sign_convinces_the_standard_library_and_the_other_way_round(bod
     reference.verify(body, headers, json_parse=False)
 
     theirs = {**headers, "webhook-signature": reference.sign("msg_1", now, body)}
-    assert verify(secret, theirs, body.encode(), now=now) == "msg_1"
+    assert verify_webhook(secret, theirs, body.encode(), now=now) == "msg_1"
     with pytest.raises(WebhookVerificationError):
         reference.verify(body + " ", headers, json_parse=False)
     with pytest.raises(WebhookSignatureWrong):
-        verify(secret, theirs, body.encode() + b" ", now=now)
+        verify_webhook(secret, theirs, body.encode() + b" ", now=now)
 
 
 @pytest.mark.parametrize("receiver", [NEW, OLD, f"{NEW} {OLD}", f"{OLD},\n{OTHER}", [OTHER, NEW]])
 def test_while_secrets_are_rotated_old_and_new_receivers_accept_the_same_request(receiver: str | list[str]) -> None:
     headers = signed(f"{NEW},{OLD}")
     assert len(headers["webhook-signature"].split(" ")) == 2
-    assert verify(receiver, headers, BODY, now=NOW) == "msg_1"
+    assert verify_webhook(receiver, headers, BODY, now=NOW) == "msg_1"
 
 
 @pytest.mark.parametrize("receiver", [NEW, OLD])
@@ -99,19 +99,19 @@ def test_the_standard_library_accepts_a_request_of_two_secrets_with_either(recei
 @pytest.mark.parametrize("secrets", [OTHER, [OTHER], f"{OTHER} {NEW}"])
 def test_a_secret_that_was_withdrawn_opens_nothing(secrets: str | list[str]) -> None:
     with pytest.raises(WebhookSignatureWrong, match="msg_1"):
-        verify(secrets, signed(OLD), BODY, now=NOW)
+        verify_webhook(secrets, signed(OLD), BODY, now=NOW)
 
 
 @pytest.mark.parametrize("off", [TOLERANCE, -TOLERANCE, timedelta(0)])
 def test_a_request_within_the_tolerance_is_in_time(off: timedelta) -> None:
-    assert verify(OLD, signed(), BODY, now=NOW + off) == "msg_1"
+    assert verify_webhook(OLD, signed(), BODY, now=NOW + off) == "msg_1"
 
 
 @pytest.mark.parametrize(("off", "said"), [(301, "301 s before now"), (-301, "301 s ahead of now")])
 def test_a_request_kept_back_or_dated_ahead_is_out_of_time(off: int, said: str) -> None:
     now = NOW + timedelta(seconds=off)
     with pytest.raises(WebhookOutOfTime, match=said) as late:
-        verify(OLD, signed(), BODY, now=now)
+        verify_webhook(OLD, signed(), BODY, now=now)
     assert (late.value.timestamp, late.value.now, late.value.tolerance) == (int(NOW.timestamp()), now, TOLERANCE)
 
 
@@ -121,7 +121,7 @@ def test_a_header_that_is_missing_or_garbled_is_named(name: str, value: str | No
     headers = signed()
     del headers[name]
     with pytest.raises(WebhookHeaderInvalid, match=f"^{name} ") as refused:
-        verify(OLD, headers if value is None else {**headers, name: value}, BODY, now=NOW)
+        verify_webhook(OLD, headers if value is None else {**headers, name: value}, BODY, now=NOW)
     assert refused.value.header == name
 
 
@@ -130,27 +130,27 @@ def test_a_header_that_is_missing_or_garbled_is_named(name: str, value: str | No
 )
 def test_only_plain_unix_seconds_are_a_timestamp(timestamp: str) -> None:
     with pytest.raises(WebhookHeaderInvalid, match="Unix seconds"):
-        verify(OLD, {**signed(), "webhook-timestamp": timestamp}, BODY, now=NOW)
+        verify_webhook(OLD, {**signed(), "webhook-timestamp": timestamp}, BODY, now=NOW)
 
 
 def test_the_border_between_id_time_and_body_cannot_be_moved() -> None:
     """The signed text is the same, the request another."""
     headers = signed(body=b"456.B", webhook_id="a")
     timestamp = headers["webhook-timestamp"]
-    assert verify(OLD, headers, b"456.B", now=NOW) == "a"
+    assert verify_webhook(OLD, headers, b"456.B", now=NOW) == "a"
     moved = {**headers, "webhook-id": f"a.{timestamp}", "webhook-timestamp": "456"}
     with pytest.raises(WebhookHeaderInvalid, match="webhook-id"):
-        verify(OLD, moved, b"B", now=datetime.fromtimestamp(456, UTC))
+        verify_webhook(OLD, moved, b"B", now=datetime.fromtimestamp(456, UTC))
 
 
 def test_header_names_are_found_in_any_case() -> None:
     headers = {name.title(): value for name, value in signed().items()}
-    assert verify(OLD, headers, BODY, now=NOW) == "msg_1"
+    assert verify_webhook(OLD, headers, BODY, now=NOW) == "msg_1"
 
 
 def test_a_naive_time_is_refused() -> None:
     with pytest.raises(InvalidInstant):
-        verify(OLD, signed(), BODY, now=NOW.replace(tzinfo=None))
+        verify_webhook(OLD, signed(), BODY, now=NOW.replace(tzinfo=None))
 
 
 @pytest.mark.parametrize("secrets", ["", " , ", []])
@@ -176,3 +176,15 @@ def test_a_weak_or_garbled_secret_is_refused_by_its_place_without_showing_it(bef
     with pytest.raises(Invalid, match=f"secret {2 if before else 1} must be whsec_ .* 24 to 64 bytes") as refused:
         secret_keys(before + secret)
     assert "MfKQ" not in str(refused.value)
+
+
+@pytest.mark.parametrize("body", [BODY.decode(), json.loads(BODY), None, bytearray(BODY)])
+def test_a_body_that_is_not_the_bytes_that_arrived_is_told_to_be_none(body: Any) -> None:
+    with pytest.raises(Invalid, match="body: must be the bytes that arrived"):
+        verify_webhook(OLD, signed(), body, now=NOW)
+
+
+@pytest.mark.parametrize("secrets", [None, 7, [None], [OLD.encode()]])
+def test_a_secret_that_is_no_text_is_told_to_be_none(secrets: Any) -> None:
+    with pytest.raises(Invalid, match=r"^secrets: "):
+        verify_webhook(secrets, signed(), BODY, now=NOW)

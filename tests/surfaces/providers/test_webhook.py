@@ -20,7 +20,7 @@ from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
 from postdate.errors import InvalidPayload
 from postdate.providers.api import retry_after
 from postdate.providers.http import http_client
-from postdate.providers.signing import verify
+from postdate.providers.signing import verify_webhook
 from postdate.providers.webhook import CallSecureWebhook, CallWebhook, Webhook
 from postdate.registry import ActionType
 from postdate.settings import Settings
@@ -66,7 +66,7 @@ async def test_while_secrets_are_rotated_each_signs_newest_first(
     (request,) = receiver.requests
     assert len(request.headers["webhook-signature"].split(" ")) == 2
     for secret in (new, old):
-        assert verify(secret, request.headers, request.body, now=NOW) == str(ACTION_ID)
+        assert verify_webhook(secret, request.headers, request.body, now=NOW) == str(ACTION_ID)
 
 
 async def test_without_a_secret_the_call_is_not_signed_but_keeps_its_id(
