@@ -55,8 +55,10 @@ class Settings(BaseSettings):
     """Likewise instead of our `workspaces`."""
     idempotency_ttl: Duration = timedelta(days=7)
     """How long an idempotency key is remembered."""
+    lease: Annotated[Duration, Field(ge=timedelta(seconds=1))] = timedelta(seconds=60)
+    """How long a claim lasts at most without being renewed, apart from the margin."""
     lease_margin: Duration = timedelta(seconds=30)
-    """How much longer than its time-out a run keeps its lease."""
+    """How much longer than its time-out, or than `lease`, a claim lasts."""
     stop_grace: Duration = timedelta(seconds=30)
     """How long a stopping engine waits for the runs it has started."""
 

@@ -30,6 +30,7 @@ Result = TypeVar("Result")
 
 NOON = datetime(2027, 3, 14, 12, tzinfo=UTC)
 LATER = NOON + timedelta(days=30)
+LEASE = timedelta(seconds=60)
 MARGIN = timedelta(seconds=30)
 POST = "publish_post"
 
@@ -83,7 +84,8 @@ class Stage:
     def claim(self, tx: Transaction, *, slots: int = 500, now: datetime = NOON) -> Sequence[Claimed]:
         """Claim as the engine does, and return what is to run."""
         free = dict.fromkeys(self.types, slots)
-        return claim_round(tx, free, self.types, now=now, margin=MARGIN, worker="race").runnable
+        claimed = claim_round(tx, free, self.types, now=now, lease=LEASE, margin=MARGIN, token=uuid4(), worker="race")
+        return claimed.runnable
 
     def running(self, things: Sequence[str]) -> list[Claimed]:
         """Schedule a post of each thing and claim them, in this order."""

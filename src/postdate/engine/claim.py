@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from postdate.domain.settle import duplicate, expired
 from postdate.engine.settle import Ending, ending_of, settle_set
@@ -14,6 +13,7 @@ from postdate.store.queue import claim_due
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
+    from uuid import UUID
 
     from postdate.domain.action import Claimed
     from postdate.registry import ActionType
@@ -43,21 +43,26 @@ def claim_round(
     types: Mapping[str, ActionType],
     *,
     now: datetime,
+    lease: timedelta,
     margin: timedelta,
+    token: UUID,
     worker: str,
 ) -> ClaimRound:
-    """Claim what is due, for each type at most its free slots, and settle at once what must not run."""
+    """Claim what is due, for each type at most its free slots, and settle at once what must not run.
+
+    A claim lasts as long as its type's time-out, at most `lease`, and the margin; longer runs are renewed. All of the
+    round's claims have one token, by which the engine finds them again if it never hears whether they were committed.
+    """
     runnable: list[Claimed] = []
     settled = 0
     for name, slots in free.items():
-        token = uuid4()
         claimed = claim_due(
             tx,
             action_type=name,
             now=now,
             limit=min(slots, BATCH),
             lease_token=token,
-            lease_until=now + types[name].timeout + margin,
+            lease_until=now + min(types[name].timeout, lease) + margin,
             worker=worker,
         )
         barred = _barred(tx, claimed, now=now)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from traceback import format_exc
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import structlog
 
@@ -180,8 +181,17 @@ class Engine:
     def _claim(self, tx: Transaction, *, free: Mapping[str, int]) -> ClaimRound:
         # not before the transaction has begun: SQLite may have let us wait for it, and the lease begins here
         now = self._looked_at = self._kernel.clock.now()
-        margin = self._kernel.settings.lease_margin
-        return claim_round(tx, free, self._types, now=now, margin=margin, worker=self._worker)
+        settings = self._kernel.settings
+        return claim_round(
+            tx,
+            free,
+            self._types,
+            now=now,
+            lease=settings.lease,
+            margin=settings.lease_margin,
+            token=uuid4(),
+            worker=self._worker,
+        )
 
     def _free_slots(self) -> dict[str, int]:
         slots = {name: self._dispatcher.free_slots(action_type) for name, action_type in self._types.items()}
