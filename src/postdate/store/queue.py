@@ -47,14 +47,15 @@ def claim_due(
 ) -> list[Claimed]:
     """Claim up to `limit` queued actions of one type that are due, in the order of `(due_at, action_id)`.
 
-    - Only unleased rows with `due_at <= now` are taken; rows that another transaction is claiming are passed over.
+    - Only unleased rows with `due_at <= now` that no pause holds are taken; rows that another transaction is claiming
+      are passed over.
     - Each claim counts one attempt (P63 as superseded) and sets the token that fences its settle.
     - An empty answer means that nothing was due, or that others were faster (P58).
     """
     q = tx.tables.queue
     due = (
         select(q.c.action_id)
-        .where(q.c.action_type == action_type, q.c.lease_token.is_(None), q.c.due_at <= now)
+        .where(q.c.action_type == action_type, q.c.lease_token.is_(None), q.c.hold.is_(None), q.c.due_at <= now)
         .order_by(q.c.due_at, q.c.action_id)
         .limit(limit)
         .with_for_update(skip_locked=True)
@@ -104,7 +105,7 @@ def _with_requests(
 
 
 def next_due(tx: Transaction, action_types: Sequence[str]) -> datetime | None:
-    """Return the earliest `due_at` of the unleased actions of these types; None when there are none."""
+    """Return the earliest `due_at` of the unclaimed actions of these types that no pause holds; None without any."""
     if not action_types:
         return None
     q = tx.tables.queue
@@ -112,7 +113,7 @@ def next_due(tx: Transaction, action_types: Sequence[str]) -> datetime | None:
         *(
             select(
                 select(q.c.due_at)
-                .where(q.c.action_type == action_type, q.c.lease_token.is_(None))
+                .where(q.c.action_type == action_type, q.c.lease_token.is_(None), q.c.hold.is_(None))
                 .order_by(q.c.due_at)
                 .limit(1)
                 .scalar_subquery()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from postdate.store.names import Names
 
-REVISION = "0002"
+REVISION = "0003"
 """The schema this version works on: the newest step in `migrations/versions`."""
 
 SYSTEM_PROFILE = UUID(int=0)
@@ -53,6 +53,10 @@ class Tables:
     action_events: Table
     idempotency: Table
     disabled_endpoints: Table
+    pauses: Table
+    ended_pauses: Table
+    quiet_hours: Table
+    heartbeat: Table
 
 
 @cache
@@ -71,6 +75,10 @@ def tables(names: Names, dialect: str) -> Tables:
         action_events=_action_events(builder),
         idempotency=_idempotency(builder),
         disabled_endpoints=_disabled_endpoints(builder),
+        pauses=_pauses(builder),
+        ended_pauses=_ended_pauses(builder),
+        quiet_hours=_quiet_hours(builder),
+        heartbeat=_heartbeat(builder),
     )
 
 
@@ -82,11 +90,14 @@ class _Builder:
     def table(self, name: str, *items: SchemaItem) -> Table:
         return Table(f"{self.prefix}{name}", self.metadata, *items)
 
-    def index(self, name: str, *columns: str, where: str | None = None, brin: bool = False) -> Index:
+    def index(
+        self, name: str, *columns: str, where: str | None = None, brin: bool = False, unique: bool = False
+    ) -> Index:
         condition = None if where is None else text(where)
         return Index(
             f"{self.prefix}{name}",
             *columns,
+            unique=unique,
             postgresql_where=condition,
             sqlite_where=condition,
             postgresql_using="brin" if brin else "btree",
@@ -163,9 +174,11 @@ def _queue(b: _Builder) -> Table:
         Column("claimed_by", Text),
         Column("submitted_at", Instant),
         Column("started_at", Instant),
+        Column("hold", Text),
         UniqueConstraint("key", name=f"{b.prefix}queue_key"),
         UniqueConstraint("action_type", "overlap_key", name=f"{b.prefix}queue_overlap"),
-        b.index("queue_due", "action_type", "due_at", "action_id", where="lease_token is null"),
+        b.index("queue_due", "action_type", "due_at", "action_id", where="lease_token is null and hold is null"),
+        b.index("queue_held", "workspace_id", "action_type", where="hold is not null"),
         b.index("queue_lease_until", "lease_until", where="lease_token is not null"),
     )
 
@@ -227,4 +240,69 @@ def _disabled_endpoints(b: _Builder) -> Table:
         Column("action_id", Identifier, nullable=False),
         Column("disabled_at", Instant, nullable=False),
         b.index("disabled_endpoints_action", "action_id"),
+    )
+
+
+def _pauses(b: _Builder) -> Table:
+    return b.table(
+        "pauses",
+        _id(),
+        *_pause_columns(),
+        b.index("pauses_of_workspace", "workspace_id", where="action_type is null", unique=True),
+        b.index("pauses_of_type", "action_type", where="workspace_id is null", unique=True),
+        b.index("pauses_of_type_in_workspace", "workspace_id", "action_type", unique=True),
+    )
+
+
+def _ended_pauses(b: _Builder) -> Table:
+    return b.table(
+        "ended_pauses",
+        _id(),
+        *_pause_columns(),
+        Column("ended_at", Instant, nullable=False),
+        Column("ended_by", Text, nullable=False),
+        Column("ended_note", Text),
+        b.index("ended_pauses_ended", "ended_at"),
+        b.index("ended_pauses_workspace", "workspace_id"),
+    )
+
+
+def _pause_columns() -> tuple[Column[Any], ...]:
+    return (
+        Column("workspace_id", Identifier),
+        Column("action_type", Text),
+        Column("paused_at", Instant, nullable=False),
+        Column("paused_by", Text, nullable=False),
+        Column("note", Text),
+    )
+
+
+def _quiet_hours(b: _Builder) -> Table:
+    return b.table(
+        "quiet_hours",
+        _id(),
+        Column("workspace_id", Identifier, nullable=False),
+        Column("action_type", Text),
+        Column("start_time", Text, nullable=False),
+        Column("end_time", Text, nullable=False),
+        Column("weekdays", Text),
+        Column("tz", Text),
+        Column("set_at", Instant, nullable=False),
+        Column("set_by", Text, nullable=False),
+        Column("note", Text),
+        b.index("quiet_hours_workspace", "workspace_id"),
+    )
+
+
+def _heartbeat(b: _Builder) -> Table:
+    return b.table(
+        "heartbeat",
+        Column("id", Integer, primary_key=True, autoincrement=False),
+        Column("last_tick_at", Instant),
+        Column("identity", Text),
+        Column("held_at", Instant),
+        Column("held_because", Text),
+        Column("released_at", Instant),
+        Column("released_by", Text),
+        Column("release_note", Text),
     )
