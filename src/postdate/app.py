@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from datetime import timedelta
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
@@ -23,7 +22,7 @@ from postdate.engine.loop import Engine, TickReport
 from postdate.errors import Misconfigured
 from postdate.kernel import Kernel, Unbegun, ZoneOf
 from postdate.providers.http import http_client
-from postdate.registry import ActionType, Handler, Registry, payload_adapter
+from postdate.registry import ActionType, Handler, Registry, payload_adapter, time_limit
 from postdate.settings import Settings, read_settings
 from postdate.store.database import Database
 from postdate.store.migrate import upgrade
@@ -31,6 +30,7 @@ from postdate.store.names import Names
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+    from datetime import timedelta
 
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
@@ -186,7 +186,7 @@ class Postdate:
                         idempotent=idempotent,
                         **({} if backoff is None else {"backoff": backoff}),
                     ),
-                    timeout=timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout),
+                    timeout=time_limit(timeout),
                     concurrency=concurrency,
                     settled=settled,
                     lookup=lookup,
@@ -268,7 +268,7 @@ class Postdate:
     @asynccontextmanager
     async def _engine(self, types: Sequence[str] | None) -> AsyncIterator[Engine]:
         registry = self.kernel.registry
-        chosen = list(registry) if types is None else [registry[name] for name in types]
+        chosen = list(registry) if types is None else registry.chosen(types)
         async with http_client(self.settings) as http, AsyncExitStack() as stack:
             for action_type in chosen:
                 if action_type.close is not None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeGuard, get_origin, get_type_hints
 
 import structlog
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -19,6 +19,7 @@ from postdate.domain.payload import checked
 from postdate.domain.retry import LONGEST_WAIT
 from postdate.domain.settle import Policy
 from postdate.errors import Invalid, InvalidPayload, UnknownActionType
+from postdate.stopping import Stopping
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -56,6 +57,8 @@ class Context:
     endpoints: Endpoints = field(default_factory=RememberedEndpoints)
     """Which endpoints of the action's owner are gone. For async handlers."""
     log: structlog.stdlib.BoundLogger = field(default_factory=structlog.get_logger)
+    stopping: Stopping = field(default_factory=Stopping)
+    """True once the engine stops: a long handler may raise `Deferred` then, before it is cut off."""
 
     @property
     def target(self) -> str | None:
@@ -103,7 +106,7 @@ class ActionType:
     def __post_init__(self) -> None:
         """Refuse limits that would never run anything."""
         text.name(self.name, field="action_type", limit=text.MAX_TYPE)
-        if self.concurrency < 1 or self.concurrency % 1:
+        if not _is_number(self.concurrency) or not self.concurrency >= 1 or self.concurrency % 1:
             raise Invalid(field="concurrency", rule="must be a whole number, at least 1", value=self.concurrency)
         if self.timeout <= timedelta(0):
             raise Invalid(field="timeout", rule="must be longer than nothing", value=self.timeout)
@@ -170,6 +173,12 @@ class Registry:
         except (KeyError, TypeError):
             raise UnknownActionType(name, known=list(self._types)) from None
 
+    def chosen(self, names: Iterable[str]) -> list[ActionType]:
+        """Return types by their names. Raises `UnknownActionType`, or `Invalid` for what is no list of names."""
+        if isinstance(names, str) or not isinstance(names, Iterable):
+            raise Invalid(field="types", rule="must be a list of names of action types", value=names)
+        return [self[name] for name in names]
+
     def get(self, name: str) -> ActionType | None:
         """Return a type by its name, or None."""
         return self._types.get(name)
@@ -181,6 +190,22 @@ class Registry:
     def __len__(self) -> int:
         """Return how many types there are."""
         return len(self._types)
+
+
+def time_limit(value: object) -> timedelta:
+    """Return a time limit given in seconds, or as a timedelta. Raises `Invalid`."""
+    if isinstance(value, timedelta):
+        return value
+    if not _is_number(value):
+        raise Invalid(field="timeout", rule="must be seconds, or a timedelta", value=value)
+    try:
+        return timedelta(seconds=value)
+    except (OverflowError, ValueError):
+        raise Invalid(field="timeout", rule=f"must be at most {LONGEST_WAIT.days} days", value=value) from None
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def payload_adapter(handler: Handler) -> TypeAdapter[Any] | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import URL, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from postdate.errors import Misconfigured
@@ -94,10 +93,10 @@ class Database:
             await self.__dict__.pop("async_engine").dispose()
 
 
-def _checked(text: str) -> URL:
+def _checked(text: object) -> URL:
     try:
-        url = make_url(text)
-    except (ArgumentError, ValueError):  # the latter from a port that is no number
+        url = make_url(text if isinstance(text, URL) else str(text))
+    except Exception:  # noqa: BLE001 - a port that is no number, or what is no text even when it is asked to be
         message = "the database URL cannot be read: give sqlite:///file.db or postgresql://host/name"
         raise Misconfigured(message) from None  # the URL may hold a password
     if url.drivername == "postgres":

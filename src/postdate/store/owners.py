@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from postdate.store.transaction import Transaction
 
+WORKSPACE, PROFILE = "workspace", "profile"
+"""What an owner is."""
+
 
 def hold_owners(tx: Transaction, *, workspaces: Iterable[UUID | None], users: Iterable[UUID]) -> None:
     """Keep these owners from being deleted until the transaction ends, as a foreign key would.
@@ -31,22 +34,22 @@ def hold_owners(tx: Transaction, *, workspaces: Iterable[UUID | None], users: It
 
 def missing_owners(
     tx: Transaction, *, workspaces: Iterable[UUID | None], users: Iterable[UUID]
-) -> dict[UUID, OwnerNotFound]:
-    """Hold the owners that exist, and return an error for each that does not."""
+) -> dict[tuple[str, UUID], OwnerNotFound]:
+    """Hold the owners that exist, and return an error for each that does not: by what it is, and its id."""
     wanted_workspaces = {workspace for workspace in workspaces if workspace is not None}
     wanted_users = set(users) - {SYSTEM_PROFILE}  # the system profile cannot be deleted
     return {
-        **_missing(tx, tx.tables.workspaces, "workspace", wanted_workspaces),
-        **_missing(tx, tx.tables.profiles, "profile", wanted_users),
+        **_missing(tx, tx.tables.workspaces, WORKSPACE, wanted_workspaces),
+        **_missing(tx, tx.tables.profiles, PROFILE, wanted_users),
     }
 
 
-def _missing(tx: Transaction, table: Table, what: str, wanted: set[UUID]) -> dict[UUID, OwnerNotFound]:
+def _missing(tx: Transaction, table: Table, what: str, wanted: set[UUID]) -> dict[tuple[str, UUID], OwnerNotFound]:
     if not wanted:
         return {}
     held = select(table.c.id).where(one_of(tx, table.c.id, wanted)).order_by(table.c.id)
     found = set(tx.execute(held.with_for_update(read=True, key_share=True)).scalars())
-    return {owner: OwnerNotFound(what=what, ident=owner) for owner in sorted(wanted - found)}
+    return {(what, owner): OwnerNotFound(what=what, ident=owner) for owner in sorted(wanted - found)}
 
 
 def zone_of_owner(tx: Transaction, *, workspace: UUID | None, user: UUID) -> str | None:

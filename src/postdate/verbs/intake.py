@@ -16,6 +16,7 @@ from postdate.errors import (
     AlreadyPublished,
     AlreadyScheduled,
     IdempotencyConflict,
+    Invalid,
     InvalidInstant,
     OverlapTaken,
     PostdateError,
@@ -23,7 +24,7 @@ from postdate.errors import (
 from postdate.store.actions import active_keys, guarded_keys, insert_actions, overlap_holder
 from postdate.store.events import append_events, event_row
 from postdate.store.idempotency import Entry, find_keys, release_keys, take_keys
-from postdate.store.owners import missing_owners, zone_of_owner
+from postdate.store.owners import PROFILE, WORKSPACE, missing_owners, zone_of_owner
 from postdate.store.reading import find_actions
 from postdate.verbs.arguments import owner_id, user_id
 
@@ -91,7 +92,9 @@ class Intake:
                 self.results[place] = error
         return requests
 
-    def _request(self, new: NewAction) -> Request:
+    def _request(self, new: object) -> Request:
+        if not isinstance(new, NewAction):
+            raise Invalid(field="actions", rule="must be NewAction values", value=new)
         action_type = self.kernel.registry[new.action_type]
         workspace, user = owner_id(new.workspace, field="workspace"), user_id(new.user)
         when = moment(new.at, tz=new.tz, gap=new.gap, fold=new.fold, default_zone=lambda: self._zone(workspace, user))
@@ -123,8 +126,9 @@ class Intake:
             self.tx, workspaces={r.workspace_id for r in owners}, users={r.user_id for r in owners}
         )
         for place, request in list(requests.items()) if missing else ():
-            error = missing.get(request.workspace_id) if request.workspace_id else None
-            error = error or missing.get(request.user_id)
+            error = missing.get((PROFILE, request.user_id))
+            if request.workspace_id is not None:
+                error = missing.get((WORKSPACE, request.workspace_id), error)
             if error is not None:
                 self.results[place] = error
                 del requests[place]

@@ -99,9 +99,7 @@ def _told(action: Action, written: list[Event]) -> list[Event]:
     return told
 
 
-def _one_of(choices: type[_Choice], value: str, *, field: str) -> _Choice:
-    try:
-        return choices(value)
-    except ValueError:
-        known = ", ".join(choices)
-        raise Invalid(field=field, rule=f"must be one of {known}", value=value) from None
+def _one_of(choices: type[_Choice], value: object, *, field: str) -> _Choice:
+    if not isinstance(value, str) or value not in set(choices):  # its own error would show all of the value
+        raise Invalid(field=field, rule=f"must be one of {', '.join(choices)}", value=value)
+    return choices(value)

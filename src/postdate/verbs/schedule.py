@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from postdate.errors import PostdateError
+from postdate.errors import Invalid, PostdateError
 from postdate.verbs.intake import Intake, NewAction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from datetime import datetime
     from uuid import UUID
 
@@ -78,8 +78,14 @@ def schedule_many(
 ) -> list[Action | PostdateError]:
     """Schedule many actions in one transaction and return, in their order, each action or the error it met.
 
-    One that is refused drops out alone (P55).
+    One that is refused drops out alone (P55), as does what is no `NewAction`. Raises `Invalid` for what can hold none.
     """
-    news = list(actions)  # before the transaction: an iterable may take its time, or call verbs itself
+    news = _listed(actions)  # before the transaction: an iterable may take its time, or call verbs itself
     with kernel.transaction(connection) as tx:
         return Intake(kernel, tx, actor).run(news)
+
+
+def _listed(actions: object) -> list[NewAction]:
+    if isinstance(actions, str | bytes | Mapping) or not isinstance(actions, Iterable):
+        raise Invalid(field="actions", rule="must be NewAction values, one after the other", value=actions)
+    return list(actions)

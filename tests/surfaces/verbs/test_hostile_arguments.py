@@ -1,0 +1,186 @@
+"""Does every verb answer arguments that make no sense with an error of ours, naming what is wrong with which?"""
+
+from __future__ import annotations
+
+import inspect
+from contextlib import suppress
+from dataclasses import fields
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from postdate import Action, Invalid, Misconfigured, NewAction, OwnerNotFound, Postdate, PostdateError, SyncVerbs
+from postdate.store.schema import SYSTEM_PROFILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+SOON = datetime(2099, 3, 14, 9, tzinfo=UTC)
+
+
+class Odd:
+    """An object that says nothing of itself, and not even that well."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("not even this")
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+HOSTILE: dict[str, Any] = {
+    "nothing": None,
+    "true": True,
+    "a number": 7,
+    "less than nothing": -1,
+    "a huge number": 10**40,
+    "a fraction": 1.5,
+    "no number": float("nan"),
+    "infinity": float("inf"),
+    "a decimal": Decimal("NaN"),
+    "no text": "",
+    "text": "nonsense",
+    "a number as text": "5",
+    "huge text": "x" * 1_000_000,
+    "a control character": "a\x1fb",
+    "nul": "\x00",
+    "a lone surrogate": "\ud800",
+    "bytes": b"bytes",
+    "a naive datetime": datetime(2099, 1, 1),  # noqa: DTZ001 - that is what is wrong with it
+    "the last instant": datetime.max.replace(tzinfo=UTC),
+    "a day": date(2099, 1, 1),
+    "a span": timedelta(hours=1),
+    "an id": SYSTEM_PROFILE,
+    "a list": ["a"],
+    "a deep list": nested(100_000),
+    "an object": {"a": 1},
+    "an object of anything": {"a": Odd(), 1: {2}},
+    "a deep object": {"a": nested(100_000)},
+    "a set": {1},
+    "a function": len,
+    "a class": Postdate,
+    "an error": ValueError("x"),
+    "something odd": Odd(),
+}
+
+MAX_TOLD = 1_000
+"""How many characters an error has at most, whatever it is about."""
+
+RIGHT: dict[str, Any] = {
+    "action_type": "note",
+    "payload": {"text": "Hi"},
+    "at": SOON,
+    "actions": [NewAction(action_type="note", payload={}, at=SOON)],
+    "url": "https://hooks.example/",
+}
+"""What is given for the other arguments where a verb cannot do without; `action` is made anew each time."""
+
+VERBS = {name: verb for name, verb in vars(SyncVerbs).items() if not name.startswith("_")}
+
+
+def parameters(verb: Any) -> dict[str, inspect.Parameter]:
+    _, *taken = inspect.signature(verb).parameters.values()  # the kernel's place is the app's
+    return {each.name: each for each in taken}
+
+
+@pytest.fixture
+def app(sqlite_url: str) -> Iterator[Postdate]:
+    opened = Postdate(sqlite_url)
+    opened.action("note")(lambda ctx, payload: None)
+    yield opened
+    opened.kernel.database.close_sync()
+
+
+def given(app: Postdate, verb: str, argument: str, value: object) -> dict[str, Any]:
+    """Return arguments that are right but for one."""
+    needed = [each.name for each in parameters(VERBS[verb]).values() if each.default is inspect.Parameter.empty]
+    right = {name: queued(app).id if name == "action" else RIGHT[name] for name in needed if name != argument}
+    if argument in {"tz", "gap", "fold"}:
+        right["at"] = "2099-03-14T09:00"
+        right.setdefault("tz", "Europe/Lisbon")
+    if argument == "note" and "force" in parameters(VERBS[verb]):
+        right["force"] = True
+    return right | {argument: value}
+
+
+def queued(app: Postdate) -> Action:
+    return app.sync.schedule("note", {}, at=SOON)
+
+
+def raw_errors(call: Callable[[Any], object]) -> list[str]:
+    """Call it with each hostile value, and return what it raised that is not ours."""
+    raw = []
+    for kind, value in HOSTILE.items():
+        try:
+            call(value)
+        except PostdateError as error:
+            raw += [f"{kind}: told at length"] if len(str(error)) > MAX_TOLD else []
+        except Exception as error:  # noqa: BLE001 - that is what there must be none of
+            raw.append(f"{kind}: {type(error).__name__}")
+    return raw
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_takes_an_argument_or_says_what_is_wrong_with_it(app: Postdate, verb: str) -> None:
+    for argument in parameters(VERBS[verb]):
+        raw = raw_errors(lambda value: getattr(app.sync, verb)(**given(app, verb, argument, value)))  # noqa: B023
+        assert not raw, argument
+    assert queued(app).status == "queued", "the app works on"
+
+
+def test_of_many_those_that_make_no_sense_drop_out_alone(app: Postdate) -> None:
+    right: dict[str, Any] = {"action_type": "note", "payload": {}, "at": "2099-03-14T09:00", "tz": "Europe/Lisbon"}
+    odd = [NewAction(**right | {each.name: value}) for each in fields(NewAction) for value in HOSTILE.values()]
+    news = [NewAction(**right), *odd, *HOSTILE.values(), NewAction(**right)]
+    results = app.sync.schedule_many(news)
+    assert isinstance(results[0], Action)
+    assert isinstance(results[-1], Action)
+    for result in results[-1 - len(HOSTILE) : -1]:
+        assert isinstance(result, Invalid)
+        assert (result.field, result.rule) == ("actions", "must be NewAction values")
+
+
+def test_a_workspace_that_does_not_exist_keeps_no_namesake_out(app: Postdate) -> None:
+    """A workspace and a profile may have the same id; one that is missing is not the other."""
+    news = [NewAction(action_type="note", payload={}, at=SOON, workspace=each) for each in (SYSTEM_PROFILE, None)]
+    refused, queued = app.sync.schedule_many(news)
+    assert isinstance(refused, OwnerNotFound)
+    assert isinstance(queued, Action)
+
+
+async def test_the_engine_is_told_of_types_by_name(app: Postdate) -> None:
+    for value in HOSTILE.values():
+        with suppress(PostdateError):
+            await app.tick(types=value)
+    with pytest.raises(Invalid, match="types: must be a list of names"):
+        await app.tick(types="note")
+    await app.close()
+
+
+def test_a_database_url_that_is_none_is_refused_without_being_shown() -> None:
+    del (urls := dict(HOSTILE))["nothing"]
+    for value in urls.values():
+        with pytest.raises(Misconfigured) as refused:
+            Postdate(value)
+        assert len(str(refused.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    "limit", ["name", "auto_attempts", "max_attempts", "timeout", "concurrency", "backoff", "lookup"]
+)
+def test_an_action_type_that_cannot_be_is_refused_when_it_is_registered(app: Postdate, limit: str) -> None:
+    names = count()
+
+    def register(value: object) -> None:
+        given: dict[str, Any] = {"name": f"type {next(names)}", limit: value}
+        app.action(**given)(lambda ctx, payload: None)
+
+    assert not raw_errors(register)
