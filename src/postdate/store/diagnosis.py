@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from postdate.store.names import Names
     from postdate.store.transaction import Transaction
 
+_WATCHED_ON_SQLITE = """
+select tbl_name as watched, tbl_name = :named as agree
+from sqlite_schema where type = 'trigger' and name = :prefix || 'postdate_' || :what || '_deleted'
+"""
+_WATCHED_ON_POSTGRESQL = """
+select t.tgrelid::regclass::text as watched, t.tgrelid = to_regclass(:named) as agree
+from pg_trigger t join pg_proc f on f.oid = t.tgfoid join pg_namespace n on n.oid = f.pronamespace
+where n.nspname = :schema and f.proname = cast(:prefix as text) || :what || '_deleted'
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
@@ -39,6 +49,17 @@ class Waiting:
     overdue: int
     lost: int
     """Submitted, and the lease ran out long ago."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnerTable:
+    """The table whose rows own actions, by what the settings name, and the one on which our trigger deletes them."""
+
+    setting: str
+    named: str
+    watched: str | None
+    """None where the trigger is gone, with the table or without it."""
+    agree: bool
 
 
 def server_of(connection: Connection) -> Server:
@@ -63,6 +84,21 @@ def encoding_of(database: Database) -> str:
 
     with psycopg.connect(_conninfo(database)) as connection:
         return connection.info.parameter_status("server_encoding") or "unknown"
+
+
+def owner_tables(tx: Transaction) -> list[OwnerTable]:
+    """Return which tables should own actions, and which do since the first upgrade."""
+    names = tx.tables.names
+    own = names.qualifier(tx.connection.dialect.name)
+    asked = _WATCHED_ON_SQLITE if tx.is_sqlite else _WATCHED_ON_POSTGRESQL
+    found = []
+    for what, theirs in (("profiles", names.profiles), ("workspaces", names.workspaces)):
+        named = theirs or f"{own}{what}"
+        search = {"named": named, "schema": names.schema, "prefix": names.prefix, "what": what}
+        row = tx.execute(text(asked), search).one_or_none()
+        watched, agree = (None, False) if row is None else (str(row.watched), bool(row.agree))
+        found.append(OwnerTable(setting=f"POSTDATE_{what.upper()}_TABLE", named=named, watched=watched, agree=agree))
+    return found
 
 
 def waiting_by_type(tx: Transaction, *, due_before: datetime, leased_before: datetime) -> list[Waiting]:

@@ -36,6 +36,7 @@ def test_a_fit_installation_is_told_to_be(fit: Postdate) -> None:
         *own,
         "zone rules",
         "action type",
+        "owners",
         "queue",
         "handlers",
         "overdue",
