@@ -12,97 +12,23 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
-from contextlib import ExitStack, contextmanager
-from functools import cached_property
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import hypothesis
 import pytest
 import structlog
 
-from postdate.store.migrate import upgrade
-from postdate.testing.postgres import LocalPostgres, available, create_database, drop_database
+from tests.databases import NO_POSTGRES, POSTGRES, Databases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 IN_CI = os.environ.get("CI") == "true"
-URL_GIVEN = os.environ.get("POSTDATE_TEST_POSTGRES_URL")
-LOCAL = {f"postgresql-{source}": source for source in available()}
-NO_POSTGRES = "postgresql-missing"
-POSTGRES = [*LOCAL, *(["postgresql-env"] if URL_GIVEN else [])] or [NO_POSTGRES]
-# Statistics change only where a test says so. Race tests open many connections.
-SETTINGS = {"autovacuum": "off", "max_connections": "200"}
 
 # This machine may be slow for a moment; and a commit that passed in CI passes there again.
 hypothesis.settings.register_profile("postdate", deadline=None, derandomize=IN_CI)
 hypothesis.settings.load_profile("postdate")
-
-
-class PostgresServer:
-    """A server on which tests get databases of their own, copied from one that was migrated once."""
-
-    def __init__(self, admin_url: str) -> None:
-        self.admin_url = admin_url
-
-    @cached_property
-    def template(self) -> str:
-        name = f"template_{uuid4().hex}"
-        upgrade(create_database(self.admin_url, name))
-        return name
-
-    def close(self) -> None:
-        if "template" in self.__dict__:
-            drop_database(self.admin_url, self.template)
-
-
-class Databases:
-    """What one worker has started so far."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._servers: dict[str, PostgresServer] = {}
-        self._undo = ExitStack()
-
-    @contextmanager
-    def fresh(self, kind: str, folder: Path, *, migrated: bool = True) -> Iterator[str]:
-        """Give the URL of a database that nobody has used."""
-        if kind == "sqlite":
-            file = folder / "postdate.db"
-            if migrated:
-                shutil.copyfile(self._sqlite_template, file)
-            yield f"sqlite:///{file}"
-            return
-        if kind == NO_POSTGRES:
-            pytest.skip("there is no PostgreSQL on this machine")
-        server, name = self._server(kind), f"test_{uuid4().hex}"
-        try:
-            yield create_database(server.admin_url, name, server.template if migrated else None)
-        finally:
-            drop_database(server.admin_url, name)
-
-    def close(self) -> None:
-        self._undo.close()
-
-    @cached_property
-    def _sqlite_template(self) -> Path:
-        file = self._folder / "template.db"
-        upgrade(f"sqlite:///{file}")
-        return file
-
-    def _server(self, kind: str) -> PostgresServer:
-        if kind not in self._servers:
-            if kind in LOCAL:
-                local = LocalPostgres(LOCAL[kind], fsync=False, settings=SETTINGS)
-                admin_url = self._undo.enter_context(local).url()
-            else:
-                admin_url = str(URL_GIVEN)
-            self._servers[kind] = PostgresServer(admin_url)
-            self._undo.callback(self._servers[kind].close)
-        return self._servers[kind]
 
 
 @pytest.fixture(scope="session")

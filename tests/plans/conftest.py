@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import NullPool, create_engine, text
 
 from postdate.testing.postgres import create_database, drop_database
-from tests.conftest import NO_POSTGRES, POSTGRES
+from tests.databases import NO_POSTGRES, POSTGRES
 from tests.plans.crowd import FEW, MANY, fill
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from tests.conftest import Databases
+    from tests.databases import Databases
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from postdate import Postdate
-from tests.conftest import NO_POSTGRES, POSTGRES
+from tests.databases import NO_POSTGRES, POSTGRES
 from tests.surfaces.frameworks.guide import Process, passes, run, started, write
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import NO_POSTGRES, POSTGRES
+from tests.databases import NO_POSTGRES, POSTGRES
 from tests.surfaces.frameworks.guide import passes, write
 
 if TYPE_CHECKING:

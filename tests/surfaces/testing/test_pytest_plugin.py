@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conftest import NO_POSTGRES, POSTGRES
+from tests.databases import NO_POSTGRES, POSTGRES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,8 @@ import asyncio
 from datetime import timedelta
 import pytest
 import shop
-from postdate import Postdate, Status
+from postdate import InvalidInstant, Postdate, Status
+from postdate.testing.travel import travel
 """
 
 
@@ -127,16 +128,17 @@ def afterwards():
     assert not (tmp_path / "the-real-one.db").exists()
 
 
-def test_coroutines_tick_for_themselves_and_are_told_so(tmp_path: Path) -> None:
+def test_coroutines_travel_for_themselves_and_are_told_so(tmp_path: Path) -> None:
     passed(
         tmp_path,
         """
 async def test_it(app, manual_clock, run_due):
     action = await app.schedule("remind", {"text": "x"}, at=manual_clock.now() + timedelta(days=1))
-    with pytest.raises(RuntimeError, match="await app.tick"):
+    with pytest.raises(RuntimeError, match="await travel"):
         run_due(after=timedelta(days=1))
-    manual_clock.advance(timedelta(days=1))
-    assert (await app.tick()).due_count == 1
+    journey = await travel(app, to=manual_clock.now() + timedelta(days=1))
+    assert journey.due_count == 1
+    assert journey.fired[0].action == await app.get(action.id)
     assert (await app.get(action.id)).status is Status.PUBLISHED
 """,
         mode=ASYNC,
@@ -216,7 +218,7 @@ def test_it(run_due, manual_clock):
     with pytest.raises(RuntimeError, match="postdate_app"):
         run_due()
     run_due.apps.append(shop.app)
-    with pytest.raises(ValueError, match="stands at"):
+    with pytest.raises(InvalidInstant, match="stands at"):
         run_due(until=manual_clock.now() - timedelta(seconds=1))
 """,
         conftest=alone,
