@@ -17,6 +17,7 @@ from postdate.providers.postmark import Postmark
 from postdate.providers.publish import Publisher, PublishPost
 from postdate.providers.reminder import Reminder, Reminders, SecureReminder
 from postdate.providers.smtp import Smtp
+from postdate.providers.smtp_connections import Connections
 from postdate.providers.twilio import SendSms, Twilio
 from postdate.providers.webhook import CallSecureWebhook, CallWebhook, Webhook
 from postdate.registry import ActionType
@@ -36,17 +37,18 @@ def builtin_action_types(settings: Settings) -> list[ActionType]:
     A setting that is missing or wrong is reported by the type's `configured`, when the engine starts: a process
     that only schedules needs none of them.
     """
+    connections = Connections()  # to the one mail server that there is
     return [
-        _send_email(settings),
+        _send_email(settings, connections),
         _send_sms(settings),
         _call_webhook(settings),
         _publish_post(settings),
-        _reminder(settings),
+        _reminder(settings, connections),
     ]
 
 
-def _send_email(settings: Settings) -> ActionType:
-    found = _found(lambda: mailer(settings, needed_by="send_email"))
+def _send_email(settings: Settings, connections: Connections) -> ActionType:
+    found = _found(lambda: mailer(settings, needed_by="send_email", connections=connections))
     return ActionType(
         name="send_email",
         handler=found.run if isinstance(found, _Unready) else found.send,
@@ -81,6 +83,7 @@ def _call_webhook(settings: Settings) -> ActionType:
         admit=None if isinstance(found, _Unready) else found.admit,
         timeout=timedelta(minutes=2),
         configured=found.check if isinstance(found, _Unready) else None,
+        ignores_quiet_hours=True,  # a machine answers
     )
 
 
@@ -97,8 +100,8 @@ def _publish_post(settings: Settings) -> ActionType:
     )
 
 
-def _reminder(settings: Settings) -> ActionType:
-    reminders = Reminders.of(settings)
+def _reminder(settings: Settings, connections: Connections) -> ActionType:
+    reminders = Reminders.of(settings, connections=connections)
     return ActionType(
         name="reminder",
         handler=reminders.remind,

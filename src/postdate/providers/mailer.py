@@ -11,6 +11,7 @@ from postdate.providers.smtp import Smtp
 if TYPE_CHECKING:
     from postdate.domain.outcome import Published
     from postdate.providers.mail import SendEmail
+    from postdate.providers.smtp_connections import Connections
     from postdate.registry import Context
     from postdate.settings import Settings
 
@@ -24,18 +25,20 @@ class Mailer(Protocol):
         """Send one e-mail and return the provider's id. Raises an outcome."""
 
 
-def mailer(settings: Settings, *, needed_by: str) -> Smtp | Postmark:
+def mailer(settings: Settings, *, needed_by: str, connections: Connections | None = None) -> Smtp | Postmark:
     """Return the provider that POSTDATE_EMAIL_PROVIDER names, else the one that is set up.
+
+    Over SMTP it shares `connections` with others to the same server, where they are given.
 
     Raises `NotConfigured` where both are and none is named, and where a setting is missing or cannot be understood.
     """
     match settings.email_provider:
         case "smtp":
-            return Smtp.of(settings, needed_by=needed_by)
+            return Smtp.of(settings, needed_by=needed_by, connections=connections)
         case "postmark":
             return Postmark.of(settings, needed_by=needed_by)
         case None:
-            return _only(settings, needed_by=needed_by)
+            return _only(settings, needed_by=needed_by, connections=connections)
 
 
 def mail_is_set_up(settings: Settings) -> bool:
@@ -44,9 +47,9 @@ def mail_is_set_up(settings: Settings) -> bool:
     return any(each is not None for each in said)
 
 
-def _only(settings: Settings, *, needed_by: str) -> Smtp | Postmark:
+def _only(settings: Settings, *, needed_by: str, connections: Connections | None) -> Smtp | Postmark:
     if settings.postmark_token is None:
-        return Smtp.of(settings, needed_by=needed_by)
+        return Smtp.of(settings, needed_by=needed_by, connections=connections)
     if settings.smtp_url is None:
         return Postmark.of(settings, needed_by=needed_by)
     hint = "smtp or postmark, since POSTDATE_SMTP_URL and POSTDATE_POSTMARK_TOKEN are both set"

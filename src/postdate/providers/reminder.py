@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from postdate.providers.smtp_connections import Connections
     from postdate.registry import Context
     from postdate.settings import Settings
 
@@ -118,9 +119,9 @@ class Reminders:
     """What is set up, but not rightly."""
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
+    def of(cls, settings: Settings, *, connections: Connections | None = None) -> Self:
         """Find the providers that there are, and which settings are wrong."""
-        by_mail = _found(lambda: mailer(settings, needed_by=NEEDED_BY))
+        by_mail = _found(lambda: mailer(settings, needed_by=NEEDED_BY, connections=connections))
         by_sms = _found(lambda: Twilio.of(settings, needed_by=NEEDED_BY))
         by_webhook = _found(lambda: Webhook.of(settings))
         tried = ((by_mail, mail_is_set_up(settings)), (by_sms, sms_is_set_up(settings)), (by_webhook, True))

@@ -68,8 +68,8 @@ class Smtp:
     connections: Connections = field(default_factory=Connections, repr=False)
 
     @classmethod
-    def of(cls, settings: Settings, *, needed_by: str = "send_email") -> Self:
-        """Build it from POSTDATE_SMTP_URL and POSTDATE_SMTP_FROM.
+    def of(cls, settings: Settings, *, needed_by: str = "send_email", connections: Connections | None = None) -> Self:
+        """Build it from POSTDATE_SMTP_URL and POSTDATE_SMTP_FROM, over connections of its own unless some are given.
 
         Raises `NotConfigured` where one is missing or cannot be understood.
         """
@@ -85,7 +85,7 @@ class Smtp:
             sender = Mailbox.parse(settings.smtp_from)
         except ValueError as error:
             raise NotConfigured("POSTDATE_SMTP_FROM", needed_by=needed_by, hint=str(error)) from None
-        return cls(server=server, sender=sender)
+        return cls(server=server, sender=sender, connections=connections or Connections())
 
     async def send(self, ctx: Context, payload: SendEmail) -> Published:
         """Send one e-mail; the provider's id is its Message-ID, which every attempt repeats."""

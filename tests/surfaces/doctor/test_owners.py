@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from postdate import Postdate, Settings
@@ -12,12 +10,9 @@ from postdate.doctor.owners import owners_findings
 from postdate.store.database import Database
 from tests.surfaces.doctor.conftest import changed
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 @pytest.fixture
-def url(empty_database_url: str) -> Iterator[str]:
+def url(empty_database_url: str) -> str:
     kind = "text" if Database(empty_database_url).is_sqlite else "uuid"
     for table in ("people", "users", "teams"):
         changed(empty_database_url, f"create table {table} (id {kind} primary key)")

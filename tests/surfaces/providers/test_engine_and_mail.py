@@ -10,9 +10,12 @@ import pytest
 from postdate import ActionType, Context, Postdate, Settings, Status, builtin_action_types
 from postdate.clock import host_time
 from postdate.testing.smtp_server import Ending, ScriptedSmtp
+from tests.surfaces.providers.contexts import context
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    import httpx2
 
 
 @pytest.fixture
@@ -45,6 +48,22 @@ async def test_a_tick_uses_connections_again_and_says_goodbye_to_all_of_them(
     assert scripted.connections < 50
     assert scripted.seen.count("QUIT") == scripted.connections
     assert [action.status for action in await app.list()] == [Status.PUBLISHED] * 50
+
+
+async def test_emails_and_reminders_go_over_the_same_connections(
+    http: httpx2.AsyncClient, scripted: ScriptedSmtp
+) -> None:
+    settings = Settings(smtp_url=f"smtp://127.0.0.1:{scripted.port}", smtp_from="hello@shop.test")  # type: ignore[arg-type]
+    types = {each.name: each for each in builtin_action_types(settings)}
+    email, reminder = types["send_email"], types["reminder"]
+    await email.handler(context(http), email.load({"to": "ana@shop.test", "subject": "Hello", "text": "Hi"}))
+    await reminder.handler(context(http), reminder.load({"via": "email", "to": "ben@shop.test", "text": "Call Ana"}))
+    assert len(scripted.letters) == 2
+    assert scripted.connections == 1
+    for each in (email, reminder):
+        assert each.close is not None
+        await each.close()
+    assert scripted.seen.count("QUIT") == 1
 
 
 async def test_what_a_person_reads_of_a_failed_email_names_each_recipient_and_reply(
