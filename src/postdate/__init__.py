@@ -5,6 +5,8 @@ from __future__ import annotations
 from postdate.app import Postdate, SyncVerbs
 from postdate.domain.action import Action, Event, Intent
 from postdate.domain.outcome import Deferred, NotSent, Published, Rejected, Skipped, Unconfirmed
+from postdate.domain.pause import EndedPause, Pause
+from postdate.domain.quiet import QuietHours, WorkspaceQuietHours
 from postdate.domain.retry import Backoff
 from postdate.domain.states import Reason, Status
 from postdate.domain.walltime import resolve
@@ -26,6 +28,8 @@ from postdate.errors import (
     MoveRefused,
     NotConfigured,
     NotFound,
+    NotHeld,
+    NotPaused,
     OverlapTaken,
     OwnerNotFound,
     PostdateError,
@@ -45,7 +49,8 @@ from postdate.providers.signing import verify_webhook
 from postdate.registry import ActionType, Context
 from postdate.settings import Settings
 from postdate.store.endpoints import DisabledEndpoint
-from postdate.verbs import NewAction
+from postdate.store.heartbeat import Due
+from postdate.verbs import Hold, NewAction, Release
 
 __all__ = [
     "Action",
@@ -58,9 +63,12 @@ __all__ = [
     "Context",
     "Deferred",
     "DisabledEndpoint",
+    "Due",
+    "EndedPause",
     "EndpointNotDisabled",
     "EngineCancelled",
     "Event",
+    "Hold",
     "IdempotencyConflict",
     "Intent",
     "Invalid",
@@ -74,15 +82,20 @@ __all__ = [
     "NewAction",
     "NotConfigured",
     "NotFound",
+    "NotHeld",
+    "NotPaused",
     "NotSent",
     "OverlapTaken",
     "OwnerNotFound",
+    "Pause",
     "Postdate",
     "PostdateError",
     "Published",
+    "QuietHours",
     "Reason",
     "Refused",
     "Rejected",
+    "Release",
     "RetriesExhausted",
     "SchemaMismatch",
     "Settings",
@@ -97,6 +110,7 @@ __all__ = [
     "WebhookOutOfTime",
     "WebhookRefused",
     "WebhookSignatureWrong",
+    "WorkspaceQuietHours",
     "builtin_action_types",
     "resolve",
     "verify_webhook",

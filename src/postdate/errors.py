@@ -67,6 +67,16 @@ class InvalidText(Invalid):
     """Text that is too long, empty, or holds characters that no database here may see."""
 
 
+class InvalidRule(Invalid):
+    """Not a recurrence that postdate reads. `part` names what is wrong in it (`INTERVAL`, `hour`), `why` says why."""
+
+    def __init__(self, form: str, *, part: str, why: str, value: object = None) -> None:
+        """Keep the part and the reason; `field` is the form of the recurrence: rrule, cron or every."""
+        self.part = part
+        self.why = why
+        super().__init__(field=form, rule=f"{part} {why}", value=value)
+
+
 class UnknownActionType(Invalid):
     """No such action type is registered. `known` lists those that are."""
 
@@ -177,6 +187,25 @@ class SiblingRunning(Refused):
         super().__init__(f"action {sibling} for the same thing and target is running")
 
 
+class NotPaused(Refused):
+    """There is no pause of exactly this workspace and action type; another one may stop the same actions."""
+
+    def __init__(self, *, workspace_id: UUID | None, action_type: str | None) -> None:
+        """Keep what was to be resumed."""
+        self.workspace_id = workspace_id
+        self.action_type = action_type
+        of_type = "every action type" if action_type is None else f"action type {_shown(action_type)}"
+        where = "" if workspace_id is None else f" in workspace {workspace_id}"
+        super().__init__(f"there is no pause of {of_type}{where}")
+
+
+class NotHeld(Refused):
+    """The installation is not on hold, so there is nothing to release."""
+
+    def __init__(self) -> None:
+        super().__init__("nothing is on hold")
+
+
 class IdempotencyConflict(Refused):
     """The idempotency key was used before with another request."""
 
@@ -256,6 +285,46 @@ class ClockUnset(Misconfigured):
 
     def __init__(self) -> None:
         super().__init__("the clock has not been set yet")
+
+
+class DatabaseTimedOut(PostdateError):
+    """The database did not answer in time. What it was asked to write may have been committed all the same."""
+
+    permanent = False
+
+    def __init__(self, seconds: float) -> None:
+        """Keep how long was waited."""
+        self.seconds = seconds
+        super().__init__(f"the database did not answer within {seconds:g} s")
+
+
+class EngineStuck(PostdateError):
+    """A pass of the engine does not end: its event loop is blocked, or what it waits for does not come."""
+
+    permanent = False
+
+    def __init__(self, seconds: float) -> None:
+        """Keep for how long nothing has moved."""
+        self.seconds = seconds
+        super().__init__(f"the engine has not moved for {seconds:.0f} s")
+
+
+class EngineBroken(PostdateError):
+    """A part that the engine cannot work without has ended; `__cause__` says of what."""
+
+    def __init__(self, part: str) -> None:
+        """Keep which part."""
+        self.part = part
+        super().__init__(f"the engine's {part} has ended")
+
+
+class OutcomesUnwritten(PostdateError):
+    """A pass ended before everything that its runs came to could be written; the rest is unconfirmed later."""
+
+    def __init__(self, count: int) -> None:
+        """Keep how many outcomes are missing."""
+        self.count = count
+        super().__init__(f"{count} outcomes could not be written; they turn unconfirmed when their leases run out")
 
 
 class EngineCancelled(PostdateError):

@@ -102,6 +102,8 @@ class ActionType:
     """
     close: Callable[[], Awaitable[None]] | None = None
     """Awaited when the engine has stopped, in its loop: lets go of connections that are kept for the next run."""
+    ignores_quiet_hours: bool = False
+    """Whether it goes out in quiet hours too: a link for a forgotten password, a call to a machine."""
 
     def __post_init__(self) -> None:
         """Refuse limits that would never run anything."""

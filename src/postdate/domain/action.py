@@ -74,6 +74,8 @@ class Action(Request):
     provider_id: str | None = None
     submitted_at: datetime | None = None
     finished_at: datetime | None = None
+    paused: bool = False
+    """Whether it is queued and a pause stops it."""
     updated_at: datetime
 
 

@@ -10,16 +10,18 @@ from sqlalchemy import func, literal, select, tuple_
 from postdate.domain.action import Action
 from postdate.domain.states import TERMINAL, Reason, Status
 from postdate.store.actions import request_fields
+from postdate.store.pauses import pauses
 from postdate.store.sets import one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from datetime import datetime
     from uuid import UUID
 
     from sqlalchemy import RowMapping, Select
     from sqlalchemy.sql.expression import ColumnElement
 
+    from postdate.domain.pause import Pause
     from postdate.store.schema import Tables
     from postdate.store.transaction import Transaction
 
@@ -43,14 +45,14 @@ class Filter:
 
 def find_action(tx: Transaction, action_id: UUID) -> Action | None:
     """Return the action as it stands, or None."""
-    row = tx.execute(_joined(tx.tables).where(tx.tables.actions.c.id == action_id)).mappings().one_or_none()
-    return None if row is None else _action(row)
+    rows = tx.execute(_joined(tx.tables).where(tx.tables.actions.c.id == action_id)).mappings()
+    return next(iter(_actions(tx, rows.all())), None)
 
 
 def find_actions(tx: Transaction, action_ids: Collection[UUID]) -> dict[UUID, Action]:
     """Return those of the actions that exist, by id."""
     rows = tx.execute(_joined(tx.tables).where(one_of(tx, tx.tables.actions.c.id, action_ids))).mappings()
-    return {row["id"]: _action(row) for row in rows}
+    return {action.id: action for action in _actions(tx, rows.all())}
 
 
 def page_of_actions(tx: Transaction, wanted: Filter, *, limit: int, after: UUID | None = None) -> list[Action]:
@@ -61,7 +63,7 @@ def page_of_actions(tx: Transaction, wanted: Filter, *, limit: int, after: UUID 
         last = tx.tables.actions.alias("last")
         place = select(last.c.publish_at).where(last.c.id == after).scalar_subquery()
         query = query.where(tuple_(a.c.publish_at, a.c.id) > tuple_(place, literal(after, a.c.id.type)))
-    return [_action(row) for row in tx.execute(query).mappings()]
+    return _actions(tx, tx.execute(query).mappings().all())
 
 
 def _conditions(tables: Tables, wanted: Filter) -> list[ColumnElement[bool]]:
@@ -110,8 +112,18 @@ def _joined(tables: Tables) -> Select[Any]:
     ).select_from(a.outerjoin(q, q.c.action_id == a.c.id).outerjoin(o, o.c.action_id == a.c.id))
 
 
-def _action(row: RowMapping) -> Action:
-    waiting = row["queued_id"] is not None and row["lease_token"] is None
+def _actions(tx: Transaction, rows: Sequence[RowMapping]) -> list[Action]:
+    stopping = pauses(tx) if any(map(_is_waiting, rows)) else []
+    return [_action(row, stopping) for row in rows]
+
+
+def _is_waiting(row: RowMapping) -> bool:
+    return row["queued_id"] is not None and row["lease_token"] is None
+
+
+def _action(row: RowMapping, stopping: Sequence[Pause]) -> Action:
+    waiting = _is_waiting(row)
+    owner = {"workspace_id": row["workspace_id"], "action_type": row["action_type"]}
     moments = (row["created_at"], row["submitted_at"], row["finished_at"])
     return Action(
         **request_fields(row),
@@ -123,6 +135,7 @@ def _action(row: RowMapping) -> Action:
         provider_id=row["provider_id"],
         submitted_at=row["submitted_at"],
         finished_at=row["finished_at"],
+        paused=waiting and any(pause.stops(**owner) for pause in stopping),
         updated_at=max(moment for moment in moments if moment is not None),
     )
 

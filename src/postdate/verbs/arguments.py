@@ -20,6 +20,11 @@ def owner_id(value: UUID | str | None, *, field: str) -> UUID | None:
     return None if value is None else _uuid(value, field=field)
 
 
+def workspace_uuid(value: UUID | str) -> UUID:
+    """Return the id of a workspace. Raises `Invalid`."""
+    return _uuid(value, field="workspace")
+
+
 def action_uuid(value: UUID | str, *, field: str = "action") -> UUID:
     """Return the id of an action. Raises `Invalid`."""
     return _uuid(value, field=field)

@@ -19,9 +19,12 @@ PROMISED = """
     Context
     Deferred
     DisabledEndpoint
+    Due
+    EndedPause
     EndpointNotDisabled
     EngineCancelled
     Event
+    Hold
     IdempotencyConflict
     Intent
     Invalid
@@ -35,15 +38,20 @@ PROMISED = """
     NewAction
     NotConfigured
     NotFound
+    NotHeld
+    NotPaused
     NotSent
     OverlapTaken
     OwnerNotFound
+    Pause
     Postdate
     PostdateError
     Published
+    QuietHours
     Reason
     Refused
     Rejected
+    Release
     RetriesExhausted
     SchemaMismatch
     Settings
@@ -58,6 +66,7 @@ PROMISED = """
     WebhookOutOfTime
     WebhookRefused
     WebhookSignatureWrong
+    WorkspaceQuietHours
     builtin_action_types
     resolve
     verify_webhook

@@ -54,8 +54,8 @@ create table {ns}quiet_hours (
   set_by text not null,
   note text,
   constraint {p}quiet_hours_pkey primary key (id),
-  constraint {p}quiet_hours_times check (length(start_time) = 5 and length(end_time) = 5),
-  constraint {p}quiet_hours_weekdays check (length(weekdays) between 1 and 7)
+  constraint {p}quiet_hours_times check (start_time || end_time ~ '^(([01]\d|2[0-3]):[0-5]\d){2}$'),
+  constraint {p}quiet_hours_weekdays check (weekdays ~ '^[1-7]{1,7}$')
 );
 create index {p}quiet_hours_workspace on {ns}quiet_hours (workspace_id);
 

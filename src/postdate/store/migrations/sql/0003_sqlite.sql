@@ -54,8 +54,8 @@ create table {ns}quiet_hours (
   set_at integer not null,
   set_by text not null,
   note text,
-  constraint {p}quiet_hours_times check (length(start_time) = 5 and length(end_time) = 5),
-  constraint {p}quiet_hours_weekdays check (length(weekdays) between 1 and 7)
+  constraint {p}quiet_hours_times check (start_time glob '[0-2][0-9]:[0-5][0-9]' and start_time < '24' and end_time glob '[0-2][0-9]:[0-5][0-9]' and end_time < '24'),
+  constraint {p}quiet_hours_weekdays check (length(weekdays) between 1 and 7 and weekdays not glob '*[^1-7]*')
 ) strict;
 create index {p}quiet_hours_workspace on {ns}quiet_hours (workspace_id);
 
