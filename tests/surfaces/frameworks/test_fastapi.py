@@ -48,12 +48,12 @@ def statuses(shop: Path) -> dict[str, str]:
 
 
 def test_its_tests_pass_on_sqlite(shop: Path) -> None:
-    assert "3 passed" in passes(shop)
+    assert "4 passed" in passes(shop)
 
 
 @pytest.mark.skipif(POSTGRES == [NO_POSTGRES], reason="there is no PostgreSQL on this machine")
 def test_its_tests_pass_on_postgresql(shop: Path) -> None:
-    assert "3 passed" in passes(shop, "--postdate-database", "postgresql")
+    assert "4 passed" in passes(shop, "--postdate-database", "postgresql")
 
 
 def test_the_server_fires_what_it_took_and_ends_well(shop: Path) -> None:
