@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from postdate.cli import moves, reading
+from postdate.cli.bench import bench
 from postdate.cli.command import APP, APP_HELP, PANEL, DatabaseUrlOption
 from postdate.cli.endpoints import endpoints
 from postdate.cli.examining import doctor
@@ -26,7 +27,7 @@ __all__ = ["ExitCode", "cli", "main"]
 EXIT_CODES = """
 Exit codes: 0 done; 1 refused, as things stand; 2 wrong usage or an invalid value; 3 not found; 4 misconfigured (schema,
 settings, database); 5 partly done: some of several were refused; 6 db status: not this version's schema; 7
-doctor: something has to be mended.
+doctor: something has to be mended; 8 bench: a goal is missed.
 """
 
 cli = typer.Typer(
@@ -92,6 +93,7 @@ for _name, _command in {
     "confirm": moves.confirm,
     "dismiss": moves.dismiss,
     "doctor": doctor,
+    "bench": bench,
 }.items():
     cli.command(_name)(_command)
 cli.add_typer(endpoints)

@@ -31,6 +31,7 @@ class ExitCode(IntEnum):
     PARTLY_DONE = 5
     OTHER_SCHEMA = 6
     UNFIT = 7
+    GOAL_MISSED = 8
     INTERRUPTED = 130
     PIPE_CLOSED = 141
 

@@ -1,0 +1,58 @@
+"""What can be measured, and with how many actions?"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, assert_never
+
+from postdate.bench.drain import drain_figures, memory_figures
+from postdate.bench.enqueue import enqueue_figures
+from postdate.bench.lateness import lateness_figures
+from postdate.bench.place import Kind, place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from postdate.bench.figure import Figure
+
+
+class What(StrEnum):
+    """What to measure."""
+
+    DRAIN = "drain"
+    ENQUEUE = "enqueue"
+    LATENESS = "lateness"
+    MEMORY = "memory"
+
+
+ROWS = {What.DRAIN: 20_000, What.ENQUEUE: 20_000, What.LATENESS: 30, What.MEMORY: 100_000}
+"""How many actions each takes by default."""
+
+
+def measure(
+    what: What,
+    *,
+    rows: int | None = None,
+    rounds: int = 3,
+    processes: int = 2,
+    database_url: str | None = None,
+    kind: Kind = "postgresql",
+) -> Iterator[Figure]:
+    """Measure, and yield each figure once it is known.
+
+    `database_url` names the database to measure on; without one it is made for the purpose, of `kind`. Raises
+    `Misconfigured`, and `MeasurementFailed` where what was measured did not do its work.
+    """
+    rows = rows or ROWS[what]
+    with place(database_url, kind) as here:
+        match what:
+            case What.DRAIN:
+                yield from drain_figures(here, rows=rows, rounds=rounds, processes=processes)
+            case What.ENQUEUE:
+                yield from enqueue_figures(here, rows=rows)
+            case What.LATENESS:
+                yield from lateness_figures(here, rows=rows)
+            case What.MEMORY:
+                yield from memory_figures(here, rows=rows)
+            case _:
+                assert_never(what)
