@@ -60,8 +60,7 @@ def _awaited(verb: Callable[Concatenate[Kernel, P], R]) -> Callable[Concatenate[
 
         match kwargs.get("connection"):
             case None:
-                async with self.kernel.database.async_engine.connect() as own:
-                    return await own.run_sync(lambda connection: call(Unbegun(connection)))
+                return await self.kernel.connected(lambda connection: call(Unbegun(connection)))
             case AsyncConnection() | AsyncSession() as guest:
                 return await guest.run_sync(call)
             case async_scoped_session() as scoped:
@@ -95,6 +94,15 @@ class SyncVerbs:
     get = _called(verbs.get)
     list = _called(verbs.list_actions)
     history = _called(verbs.history)
+    pause = _called(verbs.pause)
+    resume = _called(verbs.resume)
+    paused = _called(verbs.paused)
+    ended_pauses = _called(verbs.ended_pauses)
+    set_quiet_hours = _called(verbs.set_quiet_hours)
+    clear_quiet_hours = _called(verbs.clear_quiet_hours)
+    quiet_hours = _called(verbs.quiet_hours)
+    held = _called(verbs.held)
+    release = _called(verbs.release)
     disabled_endpoints = _called(verbs.disabled_endpoints)
     enable_endpoint = _called(verbs.enable_endpoint)
 
@@ -123,7 +131,7 @@ class Postdate:
             settings = settings.model_copy(update={"database_url": database_url})
         self.settings = settings
         self.kernel = Kernel(
-            database=Database(settings.database_url),
+            database=Database(settings.database_url, timeout=settings.database_timeout),
             names=Names(
                 schema=settings.schema_name,
                 prefix=settings.table_prefix,
@@ -149,6 +157,15 @@ class Postdate:
     get = _awaited(verbs.get)
     list = _awaited(verbs.list_actions)
     history = _awaited(verbs.history)
+    pause = _awaited(verbs.pause)
+    resume = _awaited(verbs.resume)
+    paused = _awaited(verbs.paused)
+    ended_pauses = _awaited(verbs.ended_pauses)
+    set_quiet_hours = _awaited(verbs.set_quiet_hours)
+    clear_quiet_hours = _awaited(verbs.clear_quiet_hours)
+    quiet_hours = _awaited(verbs.quiet_hours)
+    held = _awaited(verbs.held)
+    release = _awaited(verbs.release)
     disabled_endpoints = _awaited(verbs.disabled_endpoints)
     enable_endpoint = _awaited(verbs.enable_endpoint)
 
@@ -165,6 +182,7 @@ class Postdate:
         concurrency: int = ActionType.concurrency,
         settled: Settled | None = None,
         lookup: Handler | None = None,
+        ignores_quiet_hours: bool = False,
     ) -> Callable[[H], H]:
         """Register the decorated `handler(ctx, payload)`, sync or async, for actions of type `name`.
 
@@ -190,6 +208,7 @@ class Postdate:
                     concurrency=concurrency,
                     settled=settled,
                     lookup=lookup,
+                    ignores_quiet_hours=ignores_quiet_hours,
                 )
             )
             return handler

@@ -13,8 +13,16 @@ TRUSTED_FOR = timedelta(seconds=60)
 """How long a reading of the database's time is counted on from before it is asked again."""
 
 
+_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
+"""Where the host has a clock that goes on while it is suspended."""
+
+
 class Clock(Protocol):
     """Tells UTC. Set from the database's time, so that all processes agree."""
+
+    @property
+    def leaps(self) -> bool:
+        """Whether it is moved by hand, so that a long gap tells nothing about the database."""
 
     @property
     def is_stale(self) -> bool:
@@ -28,10 +36,12 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The database's time, counted on with the monotonic clock: untouched by steps of this host's clock.
+    """The database's time, counted on with a clock that nobody sets: untouched by steps of this host's clock.
 
     Never ahead of the database, behind it by at most the round trip of the last `set`.
     """
+
+    leaps = False
 
     def __init__(self) -> None:
         """Start unset."""
@@ -43,12 +53,12 @@ class SystemClock:
         """Whether a minute has gone by since the database was asked."""
         with self._lock:
             reading = self._set
-        return reading is None or time.monotonic() - reading[1] >= TRUSTED_FOR.total_seconds()
+        return reading is None or monotonic() - reading[1] >= TRUSTED_FOR.total_seconds()
 
     def set(self, database_time: datetime) -> None:
         """Count on from `database_time`, read just now."""
         with self._lock:
-            self._set = (database_time, time.monotonic())
+            self._set = (database_time, monotonic())
 
     def now(self) -> datetime:
         """Return the database's time."""
@@ -57,14 +67,15 @@ class SystemClock:
         if reading is None:
             raise ClockUnset
         read, at = reading
-        return read + timedelta(seconds=time.monotonic() - at)
+        return read + timedelta(seconds=monotonic() - at)
 
 
 class ManualClock:
     """A clock that moves only when a test moves it."""
 
-    def __init__(self, now: datetime) -> None:
-        """Stand at `now` (aware)."""
+    def __init__(self, now: datetime, *, leaps: bool = True) -> None:
+        """Stand at `now` (aware). With `leaps=False` a long gap tells of a restored backup, as by a real clock."""
+        self.leaps = leaps
         self._now = now.astimezone(UTC)
 
     is_stale = False
@@ -93,5 +104,5 @@ def host_time() -> datetime:
 
 
 def monotonic() -> float:
-    """Return seconds that only ever rise, for measuring how long something takes."""
-    return time.monotonic()
+    """Return seconds that only ever rise, and on Linux go on while the host is suspended."""
+    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)

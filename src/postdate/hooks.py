@@ -6,18 +6,18 @@ again for each action alone, and what it still refuses is settled without it; an
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError
 
 from postdate.domain.action import ENGINE
 from postdate.domain.text import cleaned
 from postdate.errors import Misconfigured
 from postdate.store.events import append_events, event_row
+from postdate.store.passing import passes
 from postdate.store.reading import find_actions
 
 if TYPE_CHECKING:
@@ -35,9 +35,6 @@ _log = structlog.get_logger("postdate")
 
 HOOK_FAILED = "hook_failed"
 """The cause of the event that tells of a hook that raised."""
-
-_PASSING_STATES = ("08", "40", "53", "57P", "58")
-"""How PostgreSQL's states begin that pass: no connection, a deadlock, no resources, a shutdown, a system error."""
 
 
 def tell_settled(
@@ -79,7 +76,7 @@ def _call(tx: Transaction, action_type: ActionType, actions: Sequence[Action]) -
         with tx.savepoint(), tx.savepoint(), _kept_open(tx.connection):
             action_type.settled(tx.connection, actions)
     except Exception as error:
-        if isinstance(error, DBAPIError) and _passes(error):
+        if isinstance(error, DBAPIError) and passes(error):
             raise
         return cleaned(f"{type(error).__name__}: {error}")
     return None
@@ -100,14 +97,3 @@ def _kept_open(connection: Connection) -> Iterator[None]:
     finally:
         for name in names:
             delattr(connection, name)
-
-
-def _passes(error: DBAPIError) -> bool:
-    """Whether the error tells of the database's state, which passes, rather than of the hook's own statement."""
-    if error.connection_invalidated:
-        return True
-    sqlstate = getattr(error.orig, "sqlstate", None)
-    if sqlstate is not None:
-        return str(sqlstate).startswith(_PASSING_STATES)
-    # SQLite says "operational error" of mistakes in SQL, too, but with the plain code
-    return isinstance(error, OperationalError) and getattr(error.orig, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR

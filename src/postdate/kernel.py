@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 
 from postdate.ids import TimeOrderedIds
+from postdate.store.bounded import bounded
 from postdate.store.database import READ_ONLY
 from postdate.store.guest import Lendable, lent_connection
 from postdate.store.migrate import require_current
@@ -93,8 +94,19 @@ class Kernel:
             with self._own(connection, read_only=read_only) as tx:
                 return function(tx)
 
-        async with self.database.async_engine.connect() as connection:
-            return await connection.run_sync(begun)
+        return await self.connected(begun)
+
+    async def connected(self, function: Callable[[Connection], Result]) -> Result:
+        """Run a function over a connection of our own, from the event loop.
+
+        Raises `DatabaseTimedOut` when that takes longer than the setting `database_timeout` allows.
+        """
+
+        async def call() -> Result:
+            async with self.database.async_engine.connect() as connection:
+                return await connection.run_sync(function)
+
+        return await bounded(call(), seconds=self.settings.database_timeout.total_seconds())
 
     async def read_clock(self) -> datetime:
         """Return the time (UTC), asking the database where that is needed."""

@@ -61,6 +61,14 @@ class Settings(BaseSettings):
     """How much longer than its time-out, or than `lease`, a claim lasts."""
     stop_grace: Duration = timedelta(seconds=30)
     """How long a stopping engine waits for the runs it has started."""
+    stuck_after: Duration = timedelta(minutes=5)
+    """How long nothing may move in an engine before its process ends itself (`serve`, `worker`); 0 for never."""
+    database_timeout: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=30)
+    """How long a call to the database, or a connection to it, may take."""
+    listen: bool = True
+    """Whether the engine keeps a connection to hear of what other processes schedule, before its next tick."""
+    restore_hold: Duration = timedelta(days=1)
+    """How long ago the last tick of any engine may be, before one that begins takes the database for a restored one."""
 
     email_provider: Literal["smtp", "postmark"] | None = None
     """What sends e-mails; None for the one of them that is set up."""

@@ -97,7 +97,9 @@ def find_the_next_due_instant(tx: Transaction) -> None:
 
 @uses("queue_lease_until")
 def find_lost_leases(tx: Transaction) -> None:
-    assert len(queue.lost_leases(tx, ["type-3"], now=NOW, others_before=NOW - HOUR, limit=BATCH)) == BATCH
+    assert len(queue.lost_leases(
+        tx, ["type-3"], now=NOW, limit=BATCH, others_than=["type-3", "type-4"], others_before=NOW - HOUR
+    )) == BATCH
 
 
 @uses("actions_pkey", either=["queue_pkey", "queue_lease_until"])

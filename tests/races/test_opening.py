@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,27 +11,23 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from postdate.clock import monotonic
-from postdate.store import database
 from postdate.store.database import Database
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TIMEOUT_MS = 200
+TIMEOUT = timedelta(milliseconds=200)
 
 
-def test_a_new_file_on_which_another_process_works_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_file_on_which_another_process_works_is_waited_for(tmp_path: Path) -> None:
     """SC50: asked to write ahead, SQLite itself says "database is locked" at once, whatever the timeout."""
-    monkeypatch.setattr(database, "_BUSY_TIMEOUT_MS", TIMEOUT_MS)
     other = sqlite3.connect(tmp_path / "new.db", isolation_level=None)
     other.execute("begin immediate")
-    opened = Database(f"sqlite:///{tmp_path / 'new.db'}")
+    opened = Database(f"sqlite:///{tmp_path / 'new.db'}", timeout=TIMEOUT)
     began = monotonic()
     with pytest.raises(OperationalError, match="locked"):
         opened.sync_engine.connect()
-    assert monotonic() - began >= TIMEOUT_MS / 1000
+    assert monotonic() - began >= TIMEOUT.total_seconds()
     other.execute("commit")
     other.close()
     with opened.sync_engine.connect() as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,6 @@ from tests.stories.conftest import NOON
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from threading import Thread
 
     from postdate.clock import ManualClock
 
@@ -108,15 +108,16 @@ async def test_an_odd_handlers_run_is_settled_at_once_and_holds_nobody_up(
 
 
 async def test_a_run_that_gets_no_thread_was_not_sent(app: Postdate, monkeypatch: pytest.MonkeyPatch) -> None:
-    def exhausted(_: Thread) -> None:
-        raise RuntimeError("can't start new thread")
+    class NoThread(Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
 
     @app.action("act", concurrency=1)
     def act(ctx: Context, payload: dict[str, object]) -> None: ...
 
     actions = [await app.schedule("act", {}, at=NOON) for _ in range(2)]
     with monkeypatch.context() as patched:
-        patched.setattr("postdate.engine.dispatch.Thread.start", exhausted)
+        patched.setattr("postdate.engine.run.Thread", NoThread)
         for _ in actions:
             await app.tick()
     for action in actions:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from postdate import Action, Context, NewAction, Postdate
+from postdate import Action, Context, NewAction, Postdate, Settings
 from tests.stories.conftest import NOON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pytest
+    from postdate.clock import ManualClock
 
 
-async def test_an_iterable_may_call_verbs_itself(app: Postdate, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_iterable_may_call_verbs_itself(database_url: str, clock: ManualClock) -> None:
     """SQLite has one writer: it would wait for itself until the busy time-out, here at once."""
-    monkeypatch.setattr("postdate.store.database._BUSY_TIMEOUT_MS", 0)
+    app = Postdate(database_url, settings=Settings(database_timeout=timedelta(seconds=1)), clock=clock)
 
     @app.action("act")
     async def act(ctx: Context, payload: dict[str, object]) -> None: ...
@@ -27,3 +28,4 @@ async def test_an_iterable_may_call_verbs_itself(app: Postdate, monkeypatch: pyt
 
     made = app.sync.schedule_many(found_while_scheduling())
     assert [isinstance(one, Action) for one in made] == [True] * 3
+    await app.close()

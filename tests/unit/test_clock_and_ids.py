@@ -25,6 +25,10 @@ class Monotonic:
     def monotonic(self) -> float:
         return self.seconds
 
+    def clock_gettime(self, clock: int) -> float:
+        assert clock == clock_module._BOOT_TIME
+        return self.seconds
+
 
 @pytest.fixture
 def monotonic(monkeypatch: pytest.MonkeyPatch) -> Monotonic:

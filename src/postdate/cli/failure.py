@@ -12,7 +12,7 @@ import typer
 from sqlalchemy.exc import DBAPIError
 from typer.core import TyperGroup
 
-from postdate.errors import Invalid, Misconfigured, NotFound, PostdateError
+from postdate.errors import DatabaseTimedOut, Invalid, Misconfigured, NotFound, PostdateError
 
 MAX_SAID = 500
 """How many characters of a foreign error are shown."""
@@ -43,7 +43,7 @@ def exit_code(error: PostdateError) -> ExitCode:
             return ExitCode.INVALID
         case NotFound():
             return ExitCode.NOT_FOUND
-        case Misconfigured():
+        case Misconfigured() | DatabaseTimedOut():
             return ExitCode.MISCONFIGURED
         case _:
             return ExitCode.REFUSED

@@ -87,7 +87,7 @@ def _require_file(file: Path | None) -> None:
 
 def _move(app: Postdate, database_url: str) -> None:
     """Let the application work on another database than the one it names. It has not connected yet."""
-    app.kernel.database = Database(database_url)
+    app.kernel.database = Database(database_url, timeout=app.settings.database_timeout)
     app.settings = app.settings.model_copy(update={"database_url": database_url})
     app.kernel.settings = app.settings
 

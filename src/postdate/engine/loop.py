@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -21,18 +21,30 @@ from postdate.engine.claim import ClaimRound, claim_round
 from postdate.engine.dispatch import Dispatcher
 from postdate.engine.endpoints import StoredEndpoints
 from postdate.engine.recover import Recovery
+from postdate.engine.renew import Renewal
+from postdate.engine.restore import RestoreWatch
+from postdate.engine.run import CUT_OFF_SECONDS
 from postdate.engine.settler import Settler
+from postdate.engine.unhandled import UnhandledReport
+from postdate.engine.unheard import Unheard
 from postdate.engine.watch import watch
+from postdate.engine.watchdog import Watchdog
+from postdate.errors import OutcomesUnwritten
 from postdate.store.idempotency import purge_expired
+from postdate.store.leases import lease_of
+from postdate.store.pauses import release_held
 from postdate.store.queue import next_due
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+    from uuid import UUID
 
     import httpx2
 
+    from postdate.errors import EngineStuck
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
+    from postdate.store.leases import Lease
     from postdate.store.transaction import Transaction
 
 _log = structlog.get_logger("postdate")
@@ -48,6 +60,8 @@ _LOOK_AGAIN = timedelta(milliseconds=100)
 _PAUSE_AFTER_ERROR = 1.0
 _WRITING_SECONDS = 10.0
 """How long a stopping engine tries to write what its runs have come to."""
+_WRITING_SECONDS_OF_A_TICK = 60.0
+"""How long a single pass tries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +71,8 @@ class TickReport:
     now: datetime
     due_count: int
     recovered: int
+    held: bool = False
+    """Whether the whole installation is on hold, so that nothing was looked at."""
 
 
 def worker_name() -> str:
@@ -82,27 +98,46 @@ class Engine:
             freed_late=self._alarm.ring,
             endpoints=lambda action: StoredEndpoints(kernel=kernel, action=action),
         )
-        self._recovery = Recovery(kernel, self._types, self._dispatcher, worker=self._worker)
+        self._recovery = Recovery(kernel, self._types, self._dispatcher, worker=self._worker, ours=self._leases)
+        self._renewal = Renewal(kernel, self._dispatcher, lambda: self._settler.unwritten)
+        self._unheard = Unheard(kernel, self._types)
+        self._unhandled = UnhandledReport(kernel, self._types)
+        self._restore_watch = RestoreWatch(kernel)
         self._looked_at = datetime.min.replace(tzinfo=UTC)
+        self._last_round = ClaimRound(runnable=(), settled=0)
+        self._watchdog = Watchdog(stuck_after=kernel.settings.stuck_after.total_seconds(), stuck=self._stuck)
+        self._on_stuck: Callable[[EngineStuck], None] | None = None
         self.error: Exception | None = None
         """What the last pass failed with; None where it went well."""
 
-    async def run(self, stop: asyncio.Event, *, began: Callable[[], None] | None = None) -> None:
+    async def run(
+        self,
+        stop: asyncio.Event,
+        *,
+        began: Callable[[], None] | None = None,
+        stuck: Callable[[EngineStuck], None] | None = None,
+    ) -> None:
         """Fire what is due until `stop` is set, then let what is running end within the grace time.
 
         Raises `NotConfigured` and `SchemaMismatch` before anything is claimed; `began` is called when that is past.
+        `stuck` is called, from another thread, when nothing has moved for as long as the setting `stuck_after` says.
         """
-        async with self._working():
-            if began is not None:
-                began()
-            self._kernel.wake = self._alarm.set
-            watching = asyncio.create_task(watch(self._kernel.database, self._kernel.names, self._alarm.ring))
-            try:
-                await self._go_round(stop)
-            finally:
-                self._kernel.wake = None
-                await _end(watching)
-                await self._dispatcher.drain(self._kernel.settings.stop_grace.total_seconds())
+        self._on_stuck = stuck
+        with self._watchdog.watching():
+            async with self._working():
+                if began is not None:
+                    began()
+                self._kernel.wake = self._alarm.set
+                watching = asyncio.create_task(self._listen())
+                try:
+                    await self._go_round(stop)
+                finally:
+                    self._kernel.wake = None
+                    self._dispatcher.stopping.begin()
+                    grace = self._kernel.settings.stop_grace.total_seconds()
+                    self._watchdog.moved(next_within=grace + CUT_OFF_SECONDS + _WRITING_SECONDS)
+                    await _end(watching)
+                    await self._dispatcher.drain(grace)
 
     async def run_once(self, now: datetime) -> TickReport:
         """Do one tick and wait for everything it started: for cron hosts, and for tests that move the clock."""
@@ -112,16 +147,28 @@ class Engine:
             due_count = found = report.due_count
             while found or not self._dispatcher.idle:  # idle alone says little: what was started may have ended already
                 await self._dispatcher.drain()
-                await self._settler.drain()
+                await self._write_all()
                 found = await self._claim_all() if monotonic() < until else 0
                 due_count += found
             return replace(report, due_count=due_count)
 
+    async def _write_all(self) -> None:
+        """Wait until everything is written. Raises `OutcomesUnwritten` where the database is away for too long."""
+        try:
+            await asyncio.wait_for(self._settler.drain(), _WRITING_SECONDS_OF_A_TICK)
+        except TimeoutError:
+            raise OutcomesUnwritten(len(self._settler.unwritten)) from None
+
     async def tick(self, now: datetime) -> TickReport:
-        """Settle lost leases, start what is due, forget expired idempotency keys."""
+        """Settle lost leases, start what is due, forget expired idempotency keys; nothing of it during a hold."""
+        if await self._restore_watch.run_once(now) is not None:
+            self._last_round = ClaimRound(runnable=(), settled=0, barred=True)
+            return TickReport(now=now, due_count=0, recovered=0, held=True)
+        await self._kernel.work(release_held)  # what an ended pause has left behind
         recovery = await self._recovery.run_once(now)
         due_count = await self._claim_all()
         await self._kernel.work(lambda tx: purge_expired(tx, now=now, limit=_PURGED_PER_TICK))
+        await self._unhandled.run_once(now)
         return TickReport(now=now, due_count=due_count, recovered=recovery.recovered)
 
     @asynccontextmanager
@@ -130,24 +177,48 @@ class Engine:
             if action_type.configured is not None:
                 action_type.configured()
         await self._kernel.work(self._kernel.now, read_only=True)  # whatever the clock, for this checks the schema
-        settling = asyncio.create_task(self._settler.run())
+        settling = asyncio.create_task(self._settler.run(), name="postdate-settler")
+        renewing = asyncio.create_task(self._renewal.run(), name="postdate-renewal")
         try:
             yield
         finally:
             await self._write_the_rest()
+            await _end(renewing)
             await _end(settling)
 
     async def _write_the_rest(self) -> None:
         try:
-            await asyncio.wait_for(self._settler.drain(), _WRITING_SECONDS)
-        except TimeoutError:
-            _log.error("stopped before every outcome was written; what is missing turns unconfirmed with its lease")
+            async with asyncio.timeout(_WRITING_SECONDS):
+                await self._settler.drain()
+                await self._unheard.hand_back(self._kernel.clock.now())
+        except Exception as error:  # noqa: BLE001 - logged; what led here is what is raised
+            missing = len(self._settler.unwritten)
+            _log.error("stopped before everything was written", outcomes=missing, error=str(error) or "out of time")
+
+    def _leases(self) -> Collection[Lease]:
+        running = {lease_of(run.claimed) for run in self._dispatcher.running}
+        return running | {lease_of(claimed) for claimed in self._settler.unwritten}
+
+    async def _listen(self) -> None:
+        if self._kernel.settings.listen:
+            await watch(self._kernel.database, self._kernel.names, self._alarm.ring)
+
+    def _stuck(self, error: EngineStuck) -> None:
+        self.error = error
+        if self._on_stuck is not None:
+            self._on_stuck(error)
+
+    def _stop(self) -> None:
+        self._dispatcher.stopping.begin()
+        self._alarm.ring()
 
     async def _go_round(self, stop: asyncio.Event) -> None:
         stopping = asyncio.create_task(stop.wait())
-        stopping.add_done_callback(lambda _: self._alarm.ring())
+        stopping.add_done_callback(lambda _: self._stop())
         next_tick = monotonic()
         while not stop.is_set():
+            self._settler.require_alive()
+            self._watchdog.moved()
             try:
                 if monotonic() >= next_tick:
                     began = monotonic()
@@ -163,14 +234,18 @@ class Engine:
                 await asyncio.wait([stopping], timeout=_PAUSE_AFTER_ERROR)
             else:
                 self.error = None
-                await self._alarm.wait(at_most=max(next_tick - monotonic(), 0.0))
+                idle = max(next_tick - monotonic(), 0.0)
+                self._watchdog.moved(next_within=idle)
+                await self._alarm.wait(at_most=idle)
 
     async def _claim_all(self) -> int:
         """Claim and start until nothing more is due or startable, and return how many were due."""
         until = monotonic() + LONGEST_PASS.total_seconds()
         due_count = 0
+        await self._unheard.hand_back(self._kernel.clock.now())
         while (free := self._free_slots()) and monotonic() < until:
-            found = await self._kernel.work(partial(self._claim, free=free))
+            self._watchdog.moved()
+            found = self._last_round = await self._claimed(free)
             for claimed in found.runnable:
                 self._dispatcher.start(claimed, self._types[claimed.action.action_type])
             due_count += found.claimed
@@ -178,7 +253,17 @@ class Engine:
                 break
         return due_count
 
-    def _claim(self, tx: Transaction, *, free: Mapping[str, int]) -> ClaimRound:
+    async def _claimed(self, free: Mapping[str, int]) -> ClaimRound:
+        token = uuid4()
+        try:
+            return await self._kernel.work(partial(self._claim, free=free, token=token))
+        except BaseException:
+            settings = self._kernel.settings
+            until = self._kernel.clock.now() + settings.lease + settings.lease_margin
+            self._unheard.note(token, until=until)
+            raise
+
+    def _claim(self, tx: Transaction, *, free: Mapping[str, int], token: UUID) -> ClaimRound:
         # not before the transaction has begun: SQLite may have let us wait for it, and the lease begins here
         now = self._looked_at = self._kernel.clock.now()
         settings = self._kernel.settings
@@ -189,26 +274,36 @@ class Engine:
             now=now,
             lease=settings.lease,
             margin=settings.lease_margin,
-            token=uuid4(),
+            token=token,
             worker=self._worker,
+            zone_of=self._kernel.zone_of,
+            seen=self._restore_watch.seen,
         )
 
     def _free_slots(self) -> dict[str, int]:
+        """Return how many runs of each type may begin: none while the engine stops, or cannot write what has ended."""
+        if self._dispatcher.stopping or self._settler.is_full:
+            return {}
         slots = {name: self._dispatcher.free_slots(action_type) for name, action_type in self._types.items()}
         return {name: free for name, free in slots.items() if free > 0}
 
     async def _set_alarm(self) -> None:
         """Set the alarm to the next due instant. A type without a free slot rings when one of its runs is settled.
 
-        What is due already has just been passed over: another transaction has its row locked, and may for long.
+        What is due already has just been passed over: another transaction has its row locked, and may for long. Of a
+        pause or a hold that ends, an announcement tells.
         """
-        free = list(self._free_slots())
+        if self._last_round.barred:
+            return
+        free = [name for name in self._free_slots() if name not in self._last_round.stopped]
         due = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
         if due is not None:
             self._alarm.set(due if due > self._looked_at else self._kernel.clock.now() + _LOOK_AGAIN)
 
 
 async def _end(task: asyncio.Task[None]) -> None:
+    """Cancel a task and wait for its end, whatever it ends with: that was told already."""
     task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    await asyncio.wait([task])
+    if not task.cancelled():
+        task.exception()

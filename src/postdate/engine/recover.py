@@ -10,18 +10,19 @@ from uuid import uuid4
 
 from postdate.domain.outcome import Unconfirmed
 from postdate.domain.settle import Policy, Settlement, never_started, settle
-from postdate.engine.dispatch import LOOKUP_SECONDS
+from postdate.engine.run import LOOKUP_SECONDS
 from postdate.engine.settle import Ending, settle_set
 from postdate.store.queue import lost_leases, take_over
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from postdate.domain.action import Claimed
     from postdate.engine.dispatch import Dispatcher
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
+    from postdate.store.leases import Lease
     from postdate.store.queue import LostLease
     from postdate.store.transaction import Transaction
 
@@ -42,10 +43,20 @@ class Recovery:
     """Ends expired leases.
 
     A run that provably never started is queued again. Where the type offers `lookup`, the provider is asked.
-    Otherwise the run is unconfirmed, and its type's policy decides.
+    Otherwise the run is unconfirmed, and its type's policy decides. What this very process has in hand, `ours`, is
+    not lost: it stood still, or could not renew, and goes on.
     """
 
-    def __init__(self, kernel: Kernel, types: Mapping[str, ActionType], dispatcher: Dispatcher, *, worker: str) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        types: Mapping[str, ActionType],
+        dispatcher: Dispatcher,
+        *,
+        worker: str,
+        ours: Callable[[], Collection[Lease]] = frozenset,
+    ) -> None:
+        self._ours = ours
         self._kernel = kernel
         self._types = types
         self._dispatcher = dispatcher
@@ -63,31 +74,35 @@ class Recovery:
                 return RecoveryReport(recovered=recovered)
 
     def _recover(self, tx: Transaction, now: datetime) -> tuple[int, list[Claimed]]:
-        lost = lost_leases(tx, list(self._types), now=now, others_before=now - FOREIGN_GRACE, limit=_BATCH)
+        lost = lost_leases(
+            tx,
+            [name for name, action_type in self._types.items() if action_type.lookup is None],
+            now=now,
+            limit=_BATCH,
+            others_than=self._types,
+            others_before=now - FOREIGN_GRACE,
+        )
         doubtful: list[LostLease] = []
-        endings: list[Ending] = []
-        for lease in lost:
-            if self._can_be_asked_about(lease):
-                doubtful.append(lease)
-            else:
-                endings.append(self._ending(lease, now))
+        for name, slots in self._askable().items():  # each for itself: those that wait for a slot bar no others
+            found = lost_leases(tx, [name], now=now, limit=min(slots, _BATCH))
+            doubtful += [lease for lease in found if lease.started_at is not None]
+            lost += [lease for lease in found if lease.started_at is None]
+        ours = self._ours()
+        endings = [self._ending(lease, now) for lease in lost if (lease.action_id, lease.lease_token) not in ours]
         settle_set(tx, self._types, endings, now=now)
         return len(endings), self._taken_over(tx, doubtful, now)
 
-    def _can_be_asked_about(self, lease: LostLease) -> bool:
-        known = self._types.get(lease.action_type)
-        return lease.started_at is not None and known is not None and known.lookup is not None
+    def _askable(self) -> dict[str, int]:
+        """Return the types that offer a look-up, and how many runs of each may be asked about now."""
+        asked = {name: each for name, each in self._types.items() if each.lookup is not None}
+        free = {name: self._dispatcher.free_slots(action_type) for name, action_type in asked.items()}
+        return {name: slots for name, slots in free.items() if slots > 0}
 
     def _taken_over(self, tx: Transaction, doubtful: Sequence[LostLease], now: datetime) -> list[Claimed]:
-        """Take over as many as there are slots to ask in; the rest waits for the next tick."""
-        free = {name: self._dispatcher.free_slots(action_type) for name, action_type in self._types.items()}
-        chosen = []
-        for lease in doubtful:
-            if free[lease.action_type] > 0:
-                free[lease.action_type] -= 1
-                chosen.append(lease.action_id)
+        ours = self._ours()
+        action_ids = [lease.action_id for lease in doubtful if (lease.action_id, lease.lease_token) not in ours]
         lease_until = now + timedelta(seconds=LOOKUP_SECONDS) + self._kernel.settings.lease_margin
-        return take_over(tx, chosen, now=now, lease_token=uuid4(), lease_until=lease_until, worker=self._worker)
+        return take_over(tx, action_ids, now=now, lease_token=uuid4(), lease_until=lease_until, worker=self._worker)
 
     def _ending(self, lease: LostLease, now: datetime) -> Ending:
         return Ending(

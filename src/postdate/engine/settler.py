@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,13 +16,16 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from postdate.domain.settle import Settlement, settle
 from postdate.engine.settle import ending_of, settle_set
+from postdate.errors import EngineBroken
+from postdate.store.passing import passes
 from postdate.store.queue import still_leased
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
+    from postdate.domain.action import Claimed
     from postdate.engine.dispatch import Ended
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
@@ -29,8 +33,13 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger("postdate")
 
+MOST_UNWRITTEN = 2_000
+"""From how many outcomes on that wait to be written no more is claimed."""
+
 _LONGEST_PAUSE = 5.0
 _LOCKED_PAUSE = 0.2
+_REFUSALS = 12
+"""How often an outcome is tried for which nobody knows why it is refused: about a minute."""
 
 
 class Settler:
@@ -40,57 +49,115 @@ class Settler:
         self._kernel = kernel
         self._types = types
         self._written = written
+        self._unwritten: set[Ended] = set()
         self._waiting: list[Ended] = []
+        self._refusals: Counter[Ended] = Counter()
         self._ended = asyncio.Event()
         self._all_written = asyncio.Event()
         self._all_written.set()
+        self._failure: Exception | None = None
+
+    @property
+    def unwritten(self) -> Collection[Claimed]:
+        """The claims whose outcomes are not written yet."""
+        return [ended.claimed for ended in self._unwritten]
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the database does not keep up: what is claimed now would only wait to be written."""
+        return len(self._unwritten) >= MOST_UNWRITTEN
 
     def add(self, ended: Ended) -> None:
         """Take over a run that has ended."""
+        self._unwritten.add(ended)
         self._waiting.append(ended)
         self._all_written.clear()
         self._ended.set()
 
     async def drain(self) -> None:
-        """Wait until everything taken over is written."""
+        """Wait until everything taken over is written. Raises `EngineBroken` where nobody writes any more."""
         await self._all_written.wait()
+        self.require_alive()
+
+    def require_alive(self) -> None:
+        """Raise `EngineBroken` where nobody writes any more."""
+        if self._failure is not None:
+            raise EngineBroken("settler") from self._failure
 
     async def run(self) -> None:
         """Write batches until cancelled."""
-        while True:
-            await self._ended.wait()
-            self._ended.clear()
-            batch, self._waiting = self._waiting, []
-            locked = await self._write_surely(batch)
-            self._waiting += locked
-            if locked:
-                asyncio.get_running_loop().call_later(_LOCKED_PAUSE, self._ended.set)
-            if not self._waiting:
-                self._all_written.set()
+        try:
+            while True:
+                await self._ended.wait()
+                self._ended.clear()
+                batch, self._waiting = self._waiting, []
+                await self._write_surely(batch)
+                if not self._unwritten:
+                    self._all_written.set()
+                self._written()
+        except Exception as error:
+            self._failure = error  # whoever waits for what is never written must hear of it
+            self._all_written.set()
             self._written()
+            raise
 
-    async def _write_surely(self, batch: Sequence[Ended]) -> list[Ended]:
-        """Write the batch and return those of it whose rows are locked."""
+    async def _write_surely(self, batch: Sequence[Ended]) -> None:
         pause = 0.1
-        while True:
+        left = list(batch)
+        while left:
             try:
-                return await self._write(batch)
+                await self._write(left)
             except Exception as error:  # noqa: BLE001 - logged, and tried until it is written
-                _log.warning("settling failed, trying again", runs=len(batch), error=str(error), pause=pause)
+                _log.warning("settling failed, trying again", runs=len(left), error=str(error), pause=pause)
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
+            else:
+                return
 
-    async def _write(self, batch: Sequence[Ended]) -> list[Ended]:
+    async def _write(self, left: list[Ended]) -> None:
+        """Write these, and take out of `left` what is written, given up or put off until later."""
+        batch = list(left)
         try:
-            return await self._settle(batch)
-        except (DataError, IntegrityError) as error:
+            locked = await self._settle(batch)
+        except Exception as error:
+            if passes(error):
+                raise
+            for ended in batch if len(batch) > 1 else ():
+                await self._write([ended])
+                left.remove(ended)
             if len(batch) == 1:
-                refused = str(batch[0].claimed.action.id)
-                _log.warning("this outcome is refused; its lease will run out", action=refused, error=str(error))
-                return []
-            return [locked for ended in batch for locked in await self._write([ended])]
+                self._refused(batch[0], error)
+            return
+        self._put_off(locked, _LOCKED_PAUSE)
+        self._forget(set(batch) - set(locked))
+
+    def _refused(self, ended: Ended, error: Exception) -> None:
+        """Put it off, on its own; give up what no database would take, and what was refused too often."""
+        action = str(ended.claimed.action.id)
+        self._refusals[ended] += 1
+        times = self._refusals[ended]
+        if times < _REFUSALS and not isinstance(error, DataError | IntegrityError):
+            _log.warning("this outcome is refused, trying again", action=action, times=times, error=str(error))
+            self._put_off([ended], min(_LOCKED_PAUSE * 2**times, _LONGEST_PAUSE))
+        else:
+            _log.error("this outcome is refused; its lease will run out", action=action, error=str(error))
+            self._forget([ended])
+
+    def _forget(self, ended: Collection[Ended]) -> None:
+        self._unwritten.difference_update(ended)
+        for each in ended if self._refusals else ():
+            self._refusals.pop(each, None)
+
+    def _put_off(self, again: Sequence[Ended], seconds: float) -> None:
+        if again:
+            asyncio.get_running_loop().call_later(seconds, self._take_up, again)
+
+    def _take_up(self, again: Sequence[Ended]) -> None:
+        self._waiting += again
+        self._ended.set()
 
     async def _settle(self, batch: Sequence[Ended]) -> list[Ended]:
+        """Settle these runs in one transaction, and return those whose rows are locked."""
         now = self._kernel.clock.now()
         endings = [ending_of(ended.claimed, self._settlement(ended, now)) for ended in batch]
 

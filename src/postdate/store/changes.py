@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiosqlite
 
@@ -29,7 +29,8 @@ async def _follow_notifications(database: Database, channel: str, changed: Calla
     import psycopg  # noqa: PLC0415 - an extra: SQLite needs none
 
     conninfo = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
-    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True) as connection:
+    bounds: dict[str, Any] = database.libpq_bounds
+    async with await psycopg.AsyncConnection.connect(conninfo, autocommit=True, **bounds) as connection:
         await connection.execute(f"listen {channel}")
         changed()
         async for _ in connection.notifies():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from postdate.errors import Misconfigured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from sqlalchemy import Connection, Engine
     from sqlalchemy.ext.asyncio import AsyncEngine
@@ -24,7 +25,7 @@ _Engine = TypeVar("_Engine")
 READ_ONLY = "postdate_read_only"
 """Execution option: this transaction only reads, so on SQLite it need not take the write lock."""
 
-_BUSY_TIMEOUT_MS = 30_000
+_TIMEOUT = timedelta(seconds=30)
 
 _SYNC_DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 _ASYNC_DRIVERS = {
@@ -49,9 +50,14 @@ _UNPREPARED: dict[str, dict[str, Any]] = {
 class Database:
     """One database by its URL. Engines are made when first needed; `close` gives them back."""
 
-    def __init__(self, url: str) -> None:
-        """Check the URL; raises `Misconfigured` for what postdate cannot run on."""
+    def __init__(self, url: str, *, timeout: timedelta = _TIMEOUT) -> None:
+        """Check the URL; raises `Misconfigured` for what postdate cannot run on.
+
+        `timeout` bounds a connect, the wait for another writer of a SQLite file, and how long a silent network goes
+        unnoticed; calls from the event loop are bounded by `postdate.store.bounded`.
+        """
         self.url = _checked(url)
+        self._timeout = timeout.total_seconds()
         self.dialect = self.url.get_backend_name()
 
     @property
@@ -65,11 +71,16 @@ class Database:
         name = str(self.url.database)
         return Path(name) if self.is_sqlite and not name.startswith("file:") else None
 
+    @property
+    def libpq_bounds(self) -> dict[str, int]:
+        """How libpq notices in time that nobody is there, for a connection of our own making."""
+        return _libpq_bounds(self.url, self._timeout)
+
     @cached_property
     def sync_engine(self) -> Engine:
         """For scripts and synchronous frameworks."""
         url = self.url.set(drivername=_SYNC_DRIVERS[self.dialect])
-        engine = _created(create_engine, url)
+        engine = _created(create_engine, url, _options(url, self._timeout))
         _prepare(engine)
         return engine
 
@@ -77,7 +88,7 @@ class Database:
     def async_engine(self) -> AsyncEngine:
         """For the engine and asynchronous frameworks; PostgreSQL by the driver the URL names, psycopg by default."""
         url = self.url.set(drivername=_ASYNC_DRIVERS[self.url.drivername])
-        engine = _created(create_async_engine, url)
+        engine = _created(create_async_engine, url, _options(url, self._timeout))
         _prepare(engine.sync_engine)
         return engine
 
@@ -112,8 +123,7 @@ def _checked(text: object) -> URL:
     return url
 
 
-def _created(create: Callable[..., _Engine], url: URL) -> _Engine:
-    options = _options(url)
+def _created(create: Callable[..., _Engine], url: URL, options: Mapping[str, Any]) -> _Engine:
     try:
         return create(url, **options)
     except ModuleNotFoundError as error:
@@ -121,21 +131,39 @@ def _created(create: Callable[..., _Engine], url: URL) -> _Engine:
         raise Misconfigured(f"{error.name} is not installed: install postdate[{extra}]") from None
 
 
-def _options(url: URL) -> dict[str, Any]:
+def _options(url: URL, timeout: float) -> dict[str, Any]:
     if url.get_backend_name() == "sqlite":
         folder = Path(str(url.database)).parent
         if not folder.is_dir():
             message = f"the folder of the SQLite file does not exist: {folder}"
             raise Misconfigured(message)
-        return {"connect_args": {"timeout": _BUSY_TIMEOUT_MS / 1000}}
+        return {"connect_args": {"timeout": timeout}}
+    driver = url.get_driver_name()
+    bounds = _libpq_bounds(url, timeout) if driver == "psycopg" else {"timeout": timeout}
     return {
         # whatever the server's default: the claim's second look at the guard depends on it
         "isolation_level": "READ COMMITTED",
         "pool_pre_ping": True,
         "pool_size": 10,
         "max_overflow": 10,
-        "connect_args": _UNPREPARED[url.get_driver_name()],
+        "pool_timeout": timeout,
+        "connect_args": {**_UNPREPARED[driver], **bounds},
     }
+
+
+def _libpq_bounds(url: URL, timeout: float) -> dict[str, int]:
+    """Return how libpq notices in time that nobody is there; what the URL says itself wins.
+
+    Nothing of it reaches the server, so that poolers have nothing to refuse.
+    """
+    bounds = {
+        "connect_timeout": max(2, round(timeout)),  # libpq takes no less
+        "keepalives_idle": max(1, round(timeout)),
+        "keepalives_interval": max(1, round(timeout / 3)),
+        "keepalives_count": 3,
+        "tcp_user_timeout": round(timeout * 1000),
+    }
+    return {name: value for name, value in bounds.items() if name not in url.query}
 
 
 def _prepare(engine: Engine) -> None:

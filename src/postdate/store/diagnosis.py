@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, not_, select, text
 
 from postdate.domain.states import Reason, Status
+from postdate.store.sets import one_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from sqlalchemy import Connection
@@ -117,6 +119,22 @@ def waiting_by_type(tx: Transaction, *, due_before: datetime, leased_before: dat
     )
     found = tx.execute(counted.group_by(q.c.action_type).order_by(q.c.action_type))
     return [Waiting(**row) for row in found.mappings()]
+
+
+def overdue_of_other_types(tx: Transaction, action_types: Sequence[str], *, due_before: datetime) -> dict[str, int]:
+    """Count what has been due since before `due_before` of each type that is not one of these.
+
+    It reads those rows of the queue.
+    """
+    q = tx.tables.queue
+    found = (
+        select(q.c.action_type, func.count().label("actions"))
+        .where(q.c.lease_token.is_(None), q.c.hold.is_(None), q.c.due_at < due_before)
+        .where(not_(one_of(tx, q.c.action_type, action_types)))
+        .group_by(q.c.action_type)
+        .order_by(q.c.action_type)
+    )
+    return {row.action_type: row.actions for row in tx.execute(found)}
 
 
 def count_unconfirmed(tx: Transaction) -> int:

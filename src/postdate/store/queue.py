@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, null, or_, select, union_all, update
+from sqlalchemy import func, not_, null, select, union_all, update
 
 from postdate.domain.action import Action, Claimed
 from postdate.domain.states import Status
@@ -126,17 +126,25 @@ def next_due(tx: Transaction, action_types: Sequence[str]) -> datetime | None:
 
 
 def lost_leases(
-    tx: Transaction, action_types: Sequence[str], *, now: datetime, others_before: datetime, limit: int
+    tx: Transaction,
+    action_types: Collection[str],
+    *,
+    now: datetime,
+    limit: int,
+    others_than: Collection[str] = (),
+    others_before: datetime | None = None,
 ) -> list[LostLease]:
-    """Return the leases that have run out, oldest first, their rows locked until the transaction ends.
+    """Return the leases of these types that have run out, oldest first, their rows locked until the transaction ends.
 
-    Those of other types only where they ran out before `others_before`.
+    With `others_before`, those too that ran out before then and are of no type in `others_than`.
     """
     q = tx.tables.queue
-    ours = one_of(tx, q.c.action_type, action_types)
+    wanted = one_of(tx, q.c.action_type, action_types)
+    if others_before is not None:
+        wanted |= not_(one_of(tx, q.c.action_type, others_than)) & (q.c.lease_until <= others_before)
     lost = (
         select(q.c.action_id, q.c.action_type, q.c.lease_token, q.c.attempt_count, q.c.started_at, q.c.claimed_by)
-        .where(q.c.lease_token.is_not(None), q.c.lease_until <= now, or_(ours, q.c.lease_until <= others_before))
+        .where(q.c.lease_token.is_not(None), q.c.lease_until <= now, wanted)
         .order_by(q.c.lease_until)
         .limit(limit)
         .with_for_update(skip_locked=True)

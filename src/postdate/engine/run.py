@@ -1,0 +1,284 @@
+"""How does one run go: the call, its time limit, the provider's word on a doubtful one, and what an answer means?"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from contextlib import suppress
+from contextvars import copy_context
+from datetime import timedelta
+from functools import partial
+from threading import Thread
+from traceback import format_exception
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Unconfirmed, sound
+from postdate.domain.text import cleaned
+from postdate.errors import InvalidPayload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from datetime import datetime
+
+    from postdate.domain.action import Claimed
+    from postdate.registry import ActionType, Context
+
+_log = structlog.get_logger("postdate")
+
+LOOKUP_SECONDS = 20
+"""How long a provider is asked about a doubtful run."""
+
+CUT_OFF_SECONDS = 5.0
+"""How long a run may take to end once it is cut off. After that the engine goes on without it."""
+
+_NOT_ITS_OWN = (KeyboardInterrupt, GeneratorExit)
+"""What is raised in a handler, but meant for the process or the event loop."""
+
+
+class Run:
+    """A claimed action that is being run, or asked about, in a task of its own.
+
+    It ends exactly once, whatever its handler does: `ended(run, outcome)`. It gives its slot back exactly once, when
+    its handler is over, which may be later: `freed(run)`.
+    """
+
+    def __init__(
+        self,
+        claimed: Claimed,
+        action_type: ActionType,
+        *,
+        context: Callable[[Claimed, ActionType], Context],
+        ended: Callable[[Run, Outcome], None],
+        freed: Callable[[Run], None],
+    ) -> None:
+        self.claimed = claimed
+        self.action_type = action_type
+        self.over = False
+        """Whether it has ended; a handler that does not obey may still be at it."""
+        self._context = context
+        self._ended = ended
+        self._freed = freed
+        self._holds_slot = True
+        self._in_thread = False
+        self._limit_at: datetime | None = None
+        self._cut_off_for: str | None = None
+        self._for_good = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[Outcome] | None = None
+
+    @property
+    def ends_by(self) -> datetime | None:
+        """When it will have ended at the latest (UTC); None before it has begun."""
+        if self._limit_at is None:
+            return None
+        asking = 0 if self.action_type.lookup is None else LOOKUP_SECONDS + CUT_OFF_SECONDS
+        return self._limit_at + timedelta(seconds=CUT_OFF_SECONDS + asking)
+
+    def call(self) -> None:
+        """Begin to run the handler."""
+        self._begin(self._called(), "dispatch")
+
+    def ask(self) -> None:
+        """Begin to ask the provider what became of a run whose worker is gone: nothing is sent."""
+        self._begin(self._asked(), "lookup")
+
+    def cut_off(self, why: str) -> None:
+        """End it now, without asking the provider. One that does not obey is abandoned after a while."""
+        if not self.over:
+            self._for_good = True
+            self._cancel(f"cut off: {why}")
+
+    def _begin(self, steps: Coroutine[Any, Any, Outcome], name: str) -> None:
+        self._task = self._loop.create_task(steps, name=f"{name}-{self.action_type.name}")
+        self._task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[Outcome]) -> None:
+        if self._holds_slot and not self._in_thread:
+            self._free_slot()
+        if task.cancelled():
+            self._end(self._unbegun() if self._limit_at is None else Unconfirmed(self._cut_off_for or "cut off"))
+        elif (error := task.exception()) is not None:
+            self._end(Unconfirmed(f"{type(error).__name__}: {cleaned(error)}"))
+        else:
+            self._end(task.result())
+
+    def _end(self, outcome: Outcome) -> None:
+        self._set_timer(None)
+        if not self.over:
+            self.over = True
+            self._ended(self, sound(outcome))
+
+    def _free_slot(self) -> None:
+        self._holds_slot = False
+        self._freed(self)
+
+    async def _called(self) -> Outcome:
+        ctx = self._context(self.claimed, self.action_type)
+        # where this process stood still since the claim, others may have the action by now
+        if ctx.stopping or self._for_good or ctx.now >= self.claimed.lease_until:
+            return self._unbegun()
+        try:
+            payload = self.action_type.load(self.claimed.action.payload)
+        except InvalidPayload as error:
+            return NotSent(error)
+        self._limit_at = ctx.deadline
+        outcome = await self._in_time(ctx, payload)
+        if isinstance(outcome, Unconfirmed) and not (self._holds_slot or self._for_good):
+            return await self._looked_up(ctx, payload, doubt=outcome)
+        return outcome
+
+    async def _asked(self) -> Outcome:
+        doubt = Unconfirmed(self.claimed.action.last_error or "the worker is gone")
+        ctx = self._context(self.claimed, self.action_type)
+        self._limit_at = ctx.now
+        try:
+            payload = self.action_type.load(self.claimed.action.payload)
+        except InvalidPayload:
+            return doubt
+        return await self._looked_up(ctx, payload, doubt=doubt)
+
+    def _unbegun(self) -> Outcome:
+        now = self._context(self.claimed, self.action_type).now
+        return Deferred(now, "the engine stopped, or the lease ran out, before the run could begin")
+
+    async def _in_time(self, ctx: Context, payload: Any) -> Outcome:
+        """Call the handler, for as long as its type allows. Being cut off leaves doubt: the request may be out."""
+        seconds = self.action_type.timeout.total_seconds()
+        self._set_timer(seconds, partial(self._cancel, f"no answer within {seconds:g} s"))
+        call = self._awaited if self.action_type.is_async else self._threaded
+        try:
+            return await call(ctx, payload)
+        except asyncio.CancelledError as error:
+            self._note_who_cancelled()
+            return Unconfirmed(self._cut_off_for or f"cut off: {error}")
+        finally:
+            self._set_timer(None)
+
+    async def _looked_up(self, ctx: Context, payload: Any, *, doubt: Unconfirmed) -> Outcome:
+        """Ask the provider about a doubtful run. Only a clear answer ends the doubt; any other is added to it."""
+        if self.action_type.lookup is None:
+            return doubt
+        self._set_timer(LOOKUP_SECONDS, partial(self._cancel, f"no answer within {LOOKUP_SECONDS} s"))
+        try:
+            answer: object = await self.action_type.lookup(ctx, payload)
+        except _NOT_ITS_OWN:
+            raise
+        except asyncio.CancelledError as error:
+            self._note_who_cancelled()
+            answer = self._cut_off_for or f"cut off: {error}"
+        except BaseException as error:  # noqa: BLE001 - whatever it raises, it has told nothing
+            answer = error
+        finally:
+            self._set_timer(None)
+        if isinstance(answer, Published | NotSent):
+            return answer
+        told = _told(answer)
+        ctx.log.warning("the provider could not be asked, or cannot tell", error=told)
+        return Unconfirmed(f"{doubt.error}; asked: {told}")
+
+    def _cancel(self, why: str) -> None:
+        self._cut_off_for = why
+        if self._task is not None and self._limit_at is not None:  # what has not begun sees it when it would
+            self._task.cancel(why)
+            self._set_timer(CUT_OFF_SECONDS, self._abandon)
+
+    def _abandon(self) -> None:
+        action = self.claimed.action
+        _log.error(
+            "a handler goes on although it was cut off: its run is settled without it",
+            action=str(action.id),
+            action_type=action.action_type,
+            why=self._cut_off_for,
+        )
+        self._end(Unconfirmed(f"{self._cut_off_for}; the handler did not end"))
+
+    def _note_who_cancelled(self) -> None:
+        """Take our own request back, so that what follows runs on; another's ends the run."""
+        if self._task is None:
+            return
+        if self._cut_off_for is not None:
+            self._task.uncancel()
+        elif self._task.cancelling():
+            self._for_good = True
+
+    def _set_timer(self, seconds: float | None, then: Callable[[], None] | None = None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None or then is None else self._loop.call_later(seconds, then)
+
+    async def _awaited(self, ctx: Context, payload: Any) -> Outcome:
+        try:
+            return _said(await self.action_type.handler(ctx, payload))
+        except (*_NOT_ITS_OWN, asyncio.CancelledError):
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
+            return _raised(ctx, error)
+        finally:
+            self._free_slot()
+
+    async def _threaded(self, ctx: Context, payload: Any) -> Outcome:
+        """Run a synchronous handler in a daemon thread: one that hangs keeps its slot, but not the process, alive."""
+        answer: asyncio.Future[Outcome] = self._loop.create_future()
+        inherited = copy_context()
+
+        def deliver(outcome: Outcome) -> None:
+            self._in_thread = False
+            self._free_slot()
+            if not answer.done():
+                answer.set_result(outcome)
+
+        def work() -> None:
+            outcome = inherited.run(_call, self.action_type, ctx, payload)
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(deliver, outcome)
+
+        try:
+            Thread(target=work, name=f"dispatch-{self.action_type.name}", daemon=True).start()
+        except RuntimeError as error:  # no more threads are to be had
+            return NotSent(error)
+        self._in_thread = True
+        return await answer
+
+
+def _call(action_type: ActionType, ctx: Context, payload: Any) -> Outcome:
+    try:
+        return _said(action_type.handler(ctx, payload))
+    except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome, and nobody else is told
+        return _raised(ctx, error)
+
+
+def _said(answer: object) -> Outcome:
+    """Return what a handler's answer means: an outcome, the provider's id, or nothing to add."""
+    if isinstance(answer, Outcome):
+        return answer
+    if inspect.iscoroutine(answer):
+        answer.close()
+        return NotSent("the handler returned a coroutine that nobody awaits: define it with `async def`")
+    if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
+        return NotSent("the handler is a generator, which nobody runs: it must not `yield`")
+    if inspect.isawaitable(answer):
+        return Unconfirmed("the handler returned before its work was done: it must await what it starts")
+    if isinstance(answer, type):
+        return Unconfirmed(f"the handler returned the class {answer.__name__}")
+    return Published(provider_id=None if answer is None else str(answer))
+
+
+def _raised(ctx: Context, error: BaseException) -> Outcome:
+    if isinstance(error, Outcome):
+        return error
+    with suppress(Exception):  # a log that cannot be written must not keep the run from its outcome
+        told = "".join(format_exception(error))
+        ctx.log.warning("the handler raised an exception that is no outcome", traceback=told)
+    return Unconfirmed(f"{type(error).__name__}: {cleaned(error)}")
+
+
+def _told(answer: object) -> str:
+    """Return what a provider's answer says that is no clear one."""
+    if isinstance(answer, Outcome):
+        return getattr(answer, "error", "") or type(answer).__name__
+    if isinstance(answer, BaseException):
+        return cleaned(f"{type(answer).__name__}: {answer}")
+    return cleaned(answer)

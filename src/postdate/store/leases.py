@@ -1,0 +1,72 @@
+"""Who still holds which claim, and for how long?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlalchemy import select, update
+
+from postdate.store.queue import hold_queued
+from postdate.store.sets import one_of, rowset
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from datetime import datetime
+    from uuid import UUID
+
+    from postdate.domain.action import Claimed
+    from postdate.store.transaction import Transaction
+
+Lease: TypeAlias = "tuple[UUID, UUID]"
+"""An action, and the token of the claim on it."""
+
+
+def lease_of(claimed: Claimed) -> Lease:
+    """Return the lease that a claim has given."""
+    return claimed.action.id, claimed.lease_token
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """A claim as it stands in the queue."""
+
+    action_id: UUID
+    action_type: str
+    attempt_count: int
+
+
+def renew_leases(tx: Transaction, leases: Collection[Lease], *, lease_until: datetime) -> set[Lease]:
+    """Let these leases last until `lease_until` (UTC), and return those that are still held.
+
+    What somebody else has claimed or settled is not touched. A row that another transaction has locked keeps its end:
+    nobody is waited for.
+    """
+    if not leases:
+        return set()
+    q = tx.tables.queue
+    free = hold_queued(tx, {action_id for action_id, _ in leases})
+    rows = [{"action_id": action_id, "lease_token": token} for action_id, token in leases if action_id in free]
+    source = rowset(tx, "held", {name: q.c[name].type for name in ("action_id", "lease_token")}, rows)
+    tx.execute(
+        update(q)
+        # both conditions: the join brings the tokens, the set of ids keeps the plan on the primary key
+        .where(
+            q.c.action_id == source.c.action_id,
+            one_of(tx, q.c.action_id, list(free)),
+            q.c.lease_token == source.c.lease_token,
+        )
+        .values(lease_until=lease_until)
+    )
+    asked = one_of(tx, q.c.action_id, [action_id for action_id, _ in leases])
+    standing = {
+        (row.action_id, row.lease_token) for row in tx.execute(select(q.c.action_id, q.c.lease_token).where(asked))
+    }
+    return standing & set(leases)
+
+
+def held_under(tx: Transaction, lease_token: UUID) -> list[Held]:
+    """Return every claim under this token; none where the transaction that made it was not committed."""
+    q = tx.tables.queue
+    found = select(q.c.action_id, q.c.action_type, q.c.attempt_count).where(q.c.lease_token == lease_token)
+    return [Held(**row) for row in tx.execute(found).mappings()]
