@@ -9,7 +9,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from postdate.clock import monotonic
@@ -60,7 +60,7 @@ class JournalWriter:
     """Writes one worker's lines."""
 
     def __init__(self, folder: Path) -> None:
-        self._file: IO[str] = (folder / f"{os.getpid()}.jsonl").open("a", encoding="utf-8", buffering=1)
+        self._file = folder / f"{os.getpid()}.jsonl"
 
     def began(self, ctx: Context) -> str:
         """Note that a run begins, and return by which name it is to be ended."""
@@ -79,7 +79,8 @@ class JournalWriter:
         self._write(_Line.ANSWERED, action=str(ctx.action.id), answer=answer)
 
     def _write(self, line: _Line, **said: object) -> None:
-        self._file.write(json.dumps({"line": line, **said}) + "\n")
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"line": line, **said}) + "\n")
 
 
 def read_journal(folder: Path) -> Journal:
