@@ -170,5 +170,7 @@ def test_a_deferral_needs_an_instant() -> None:
 
 def test_what_comes_from_outside_is_cleaned() -> None:
     assert Rejected("a\x00b\ud800c").error == "a\ufffdb\ufffdc"
+    obeyed_by_terminals = "550 no\r\n\x1b]0;owned\x07\x9b2J\tgo\raway"
+    assert Rejected(obeyed_by_terminals).error == "550 no\n\ufffd]0;owned\ufffd\ufffd2J\tgo\ufffdaway"
     assert len(Unconfirmed("x" * 10_000).error) == 2000
     assert Published(provider_id="\x00" + "x" * 999).provider_id == "\ufffd" + "x" * 254

@@ -5,13 +5,17 @@ from __future__ import annotations
 import logging
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from io import StringIO
+from typing import TYPE_CHECKING, TextIO
 
 import structlog
 from structlog.stdlib import ProcessorFormatter
 
+from postdate.cli.failure import plain
+from postdate.domain.text import printable
+
 if TYPE_CHECKING:
-    from structlog.typing import Processor
+    from structlog.typing import EventDict, ExcInfo, Processor
 
 _TALKATIVE = ("alembic", "httpcore2", "httpx2")
 """They tell every request, with its address, at level info."""
@@ -56,5 +60,16 @@ def configure_logs(level: LogLevel) -> None:
 def _rendering(*, people: bool) -> list[Processor]:
     """Tracebacks are plain text: the richer kinds show local variables, and with them secrets."""
     if people:
-        return [structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+        return [_harmless, structlog.dev.ConsoleRenderer(exception_formatter=_traceback)]
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+
+
+def _harmless(_logger: object, _method: str, line: EventDict) -> EventDict:
+    """Take away what a terminal would obey, or take for a line of its own: payloads and answers come from anybody."""
+    return {name: plain(value) if isinstance(value, str) else value for name, value in line.items()}
+
+
+def _traceback(out: TextIO, error: ExcInfo) -> None:
+    told = StringIO()
+    structlog.dev.plain_traceback(told, error)
+    out.write(printable(told.getvalue()))

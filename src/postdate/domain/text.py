@@ -16,6 +16,7 @@ MAX_ERROR = 2000
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def name(value: object, *, field: str, limit: int = MAX_NAME) -> str:
@@ -40,9 +41,14 @@ def optional_name(value: object, *, field: str, limit: int = MAX_NAME) -> str | 
 
 
 def cleaned(value: object, *, limit: int = MAX_ERROR) -> str:
-    """Return text from outside as any database stores it: no NUL, no lone surrogate, at most `limit` characters."""
+    """Return text from outside as any database stores it and any terminal may show it: at most `limit` characters."""
     try:
         words = str(value)
     except Exception:  # noqa: BLE001 - an error that cannot say what it is must not hide that it happened
         words = f"a {type(value).__name__} without words"
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", words[:limit])
+    return printable(words[:limit])
+
+
+def printable(words: str) -> str:
+    """Return the text without lone surrogates, and without control characters but for line breaks and tabs."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", words.replace("\r\n", "\n"))

@@ -135,6 +135,11 @@ async def look(ctx: Context, url: str, **request: Any) -> dict[str, Any]:
     return told
 
 
+def number(told: object) -> int | None:
+    """Return a number in a reply's JSON; None for what is none, which nothing can be compared with."""
+    return told if isinstance(told, int) and not isinstance(told, bool) else None
+
+
 def retry_after(value: str | None, *, now: datetime) -> timedelta | None:
     """Return the wait that a `Retry-After` asks for, at most a day; None where it cannot be read (RFC 9110, 10.2.3)."""
     if value is None:

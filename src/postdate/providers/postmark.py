@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
+from postdate.domain.text import cleaned
 from postdate.errors import InvalidPayload, NotConfigured
-from postdate.providers.api import Reply, api_url, ask, look
+from postdate.providers.api import Reply, api_url, ask, look, number
 from postdate.providers.mail import SendEmail  # noqa: TC001 - whoever registers `send` has it read at run time
 from postdate.providers.mailbox import Mailbox
 
@@ -98,7 +99,8 @@ class Postmark:
         if told.get("ErrorCode") != 0 or not isinstance(message_id, str):
             raise Unconfirmed(f"unclear: {reply}")
         if told.get("Message") != "OK":
-            ctx.log.warning("Postmark took the e-mail with a remark", message_id=message_id, remark=told.get("Message"))
+            remark = cleaned(told.get("Message"))
+            ctx.log.warning("Postmark took the e-mail with a remark", message_id=cleaned(message_id), remark=remark)
         return Published(provider_id=message_id)
 
     async def lookup(self, ctx: Context, payload: SendEmail) -> Published:  # noqa: ARG002 - the id says it all
@@ -149,7 +151,7 @@ def _belongs(message: object, action_id: str) -> bool:
 
 
 def _refusal(reply: Reply, told: dict[str, Any]) -> NotSent | Rejected | Unconfirmed:
-    code = told.get("ErrorCode")
+    code = number(told.get("ErrorCode"))
     text = f"{told['Message']} (ErrorCode {code})" if code and isinstance(told.get("Message"), str) else str(reply)
     if reply.status in _BUSY:
         return NotSent(text, retry_after=reply.wait)

@@ -27,7 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, StringConstraints
 
 from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
 from postdate.errors import NotConfigured
-from postdate.providers.api import Reply, api_url, ask, look
+from postdate.providers.api import Reply, api_url, ask, look, number
 from postdate.providers.phone import PhoneNumber
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _may_be(message: object, payload: SendSms, since: datetime) -> bool:
 
 
 def _refusal(reply: Reply, told: dict[str, Any]) -> NotSent | Rejected | Unconfirmed:
-    code = told.get("code")
+    code = number(told.get("code"))
     text = f"{told['message']} (code {code})" if code and isinstance(told.get("message"), str) else str(reply)
     if reply.status >= 500:  # noqa: PLR2004 - RFC 9110, 15
         return Unconfirmed(text)

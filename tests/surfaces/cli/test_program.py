@@ -140,6 +140,28 @@ def test_on_a_terminal_serve_logs_for_people(local: Program, elsewhere: Path) ->
     assert "{" not in shown
 
 
+def test_nobody_writes_to_the_operators_terminal_but_the_program(
+    on_sqlite: Shell, local: Program, elsewhere: Path
+) -> None:
+    """A payload may come from anybody: it forges no line, and changes no colour and no title."""
+    forged = "Hi\r\n\x1b[2J\x1b]0;owned\x07 2099-03-14 [info] all is well"
+    on_sqlite.done("schedule", "reminder", "--set", f"text={forged}", "--at", "2026-01-01T00:00Z")
+    ours, theirs = pty.openpty()
+    command = [SCRIPT, "serve", "--types", "reminder"]
+    process = subprocess.Popen(command, env=local.environment, cwd=elsewhere, stderr=theirs)
+    os.close(theirs)
+    shown = ""
+    while "all is well" not in shown:
+        shown += os.read(ours, 1024).decode()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(PATIENCE) == 0
+    shown += drained(ours)
+    assert "owned" in shown
+    assert "\x1b[2J" not in shown
+    assert "\x1b]0;" not in shown
+    assert [line for line in shown.splitlines() if "all is well" in line and "Hi" not in line] == []
+
+
 def drained(terminal: int) -> str:
     """Return what is left to read on a terminal that nobody writes to any more."""
     said = b""

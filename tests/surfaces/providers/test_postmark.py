@@ -57,6 +57,7 @@ def refusal(status: str, code: int, message: str = "Because.") -> Answer:
         (refusal("422 No", 413), NotSent, "the account is at fault"),
         (refusal("503 Maintenance", 100), NotSent, "ErrorCode 100"),
         (answer("408 Too slow"), NotSent, "answered 408"),
+        (answer("422 No", body={"ErrorCode": [405], "Message": "No"}), Rejected, "answered 422: "),
         (answer("413 Too large"), Rejected, "answered 413"),
         (answer("403 Forbidden", body="<html>blocked</html>"), Rejected, "answered 403: <html>blocked"),
         (refusal("500 Oops", 0), Unconfirmed, "answered 500"),

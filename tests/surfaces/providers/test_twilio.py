@@ -53,6 +53,8 @@ def refusal(status: str, code: int, message: str = "Because.") -> Answer:
         (refusal("400 Bad", 21610, "Unsubscribed"), Rejected, "code 21610"),
         (refusal("403 Forbidden", 21408), Rejected, "code 21408"),
         (answer("400 Bad", body="<html>"), Rejected, "answered 400: <html>"),
+        (answer("400 Bad", body={"code": [21611], "message": "No"}), Rejected, "answered 400: "),
+        (answer("400 Bad", body={"code": {}, "message": ["No"]}), Rejected, "answered 400: "),
         (refusal("401 No", 20003, "Authenticate"), NotSent, r"the account is at fault: Authenticate \(code 20003\)"),
         (refusal("404 No", 20404), NotSent, "the account is at fault"),
         (refusal("429 Too many", 20429), NotSent, "code 20429"),
