@@ -167,8 +167,8 @@ async def test_the_apps_own_zones_count_and_its_errors_stop_nobody_else(database
     for workspace in (good, bad):
         await app.set_quiet_hours(workspace, "22:00-08:00")
     del zones[bad]
-    for workspace in (good, bad, None):
-        await app.schedule("mail", {}, at=NIGHT, workspace=workspace)
+    for owner in (good, bad, None):
+        await app.schedule("mail", {}, at=NIGHT, workspace=owner)
     clock.move_to(NIGHT)
     await app.tick()
     assert said == [None]
