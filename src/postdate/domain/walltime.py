@@ -12,6 +12,9 @@ from postdate.errors import InvalidWallTime
 Gap = Literal["forward", "reject"]
 Fold = Literal["first", "second"]
 
+_GAPS = get_args(Gap)
+_FOLDS = get_args(Fold)
+
 MAX_WALL = 64  # more than the 26 of the form, so that one with an offset behind it is told so
 
 _FORM = re.compile(r"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?", re.ASCII)
@@ -43,9 +46,8 @@ def resolve(wall: object, tz: object, *, gap: Gap = "forward", fold: Fold = "fir
 
     Raises `InvalidZone` for a bad `tz` and `InvalidWallTime` for a bad `wall`, `gap` or `fold`.
     """
-    _check_choice("gap", gap, get_args(Gap))
-    _check_choice("fold", fold, get_args(Fold))
-    naive = _parsed(wall) if isinstance(wall, str) else _plain(wall)
+    check_policy(gap, fold)
+    naive = wall_time(wall)
     rules = zone(tz)
     try:
         first, second = (naive.replace(tzinfo=rules, fold=side).astimezone(UTC) for side in (0, 1))
@@ -56,6 +58,17 @@ def resolve(wall: object, tz: object, *, gap: Gap = "forward", fold: Fold = "fir
     if skipped and gap == "reject":
         raise _refusal(f"does not exist in {rules.key}: clocks skip it", wall)
     return second if fold == "second" and not skipped else first
+
+
+def wall_time(wall: object) -> datetime:
+    """Return, as a naive datetime, the wall time that text or a naive datetime tells. Raises `InvalidWallTime`."""
+    return _parsed(wall) if isinstance(wall, str) else _plain(wall)
+
+
+def check_policy(gap: object, fold: object) -> None:
+    """Refuse what is no `Gap` or no `Fold`, with `InvalidWallTime`."""
+    _check_choice("gap", gap, _GAPS)
+    _check_choice("fold", fold, _FOLDS)
 
 
 def _check_choice(field: str, value: object, choices: tuple[str, ...]) -> None:

@@ -1,0 +1,72 @@
+"""Which days and times does somebody leave out of a rule, or add to it?"""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+from postdate.domain.instant import has_offset, instant, utc
+from postdate.domain.walltime import wall_time
+from postdate.errors import Invalid, InvalidRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_DATES = 5000
+
+_DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)", re.ASCII)
+_COMPACT = re.compile(r"(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\d)(Z?)", re.ASCII)  # as in iCalendar
+_SPREAD = r"\1-\2-\3:\4:\5\6"
+
+
+def named_dates(part: str, values: Iterable[datetime | date | str]) -> tuple[datetime | date, ...]:
+    """Return, in order and without repetition, the days, wall times (naive) and instants (UTC) that values name.
+
+    Text is ISO 8601 or iCalendar's compact form: `2026-12-25`, `20261225T090000`, `2026-12-25T09:00Z`. Raises
+    `InvalidRule` with the name `part`.
+    """
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise InvalidRule("rrule", part=part, why="must be a list of dates and times", value=values)
+    if values == ():
+        return ()
+    found: set[datetime | date] = set()
+    for value in values:
+        found.add(_named(part, value))
+        if len(found) > MAX_DATES:
+            raise InvalidRule("rrule", part=part, why=f"must have at most {MAX_DATES} dates", value=len(found))
+    return tuple(sorted(found, key=lambda value: value.isoformat()))
+
+
+def first_wall(start: datetime | date | str) -> datetime:
+    """Return the wall time (naive) at which a rule begins; a day begins at midnight. Raises `InvalidRule`."""
+    named = _named("start", start)
+    wall = named if isinstance(named, datetime) else datetime.combine(named, datetime.min.time())
+    if wall.tzinfo is not None:
+        raise InvalidRule("rrule", part="start", why="must be a wall time: its zone is given apart", value=start)
+    if wall.microsecond:
+        raise InvalidRule("rrule", part="start", why="must be a whole second", value=start)
+    return wall
+
+
+def _named(part: str, value: object) -> datetime | date:
+    try:
+        if isinstance(value, str):
+            return _read(value)
+        if isinstance(value, datetime):
+            return wall_time(value) if value.tzinfo is None else utc(value, field=part)
+    except Invalid as error:
+        raise InvalidRule("rrule", part=part, why=error.rule, value=value) from None
+    except ValueError:
+        raise InvalidRule("rrule", part=part, why="must be a day of the calendar", value=value) from None
+    if isinstance(value, date):
+        return date(value.year, value.month, value.day)
+    raise InvalidRule("rrule", part=part, why="must be a date, a datetime or ISO 8601 text", value=value)
+
+
+def _read(text: str) -> datetime | date:
+    day = _DAY.fullmatch(text)
+    if day:
+        return date(*map(int, day.groups()))
+    spread = _COMPACT.sub(_SPREAD, text) if _COMPACT.fullmatch(text) else text
+    return instant(spread, field="date") if has_offset(spread) else wall_time(spread)

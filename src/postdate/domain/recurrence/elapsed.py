@@ -1,0 +1,198 @@
+"""At which instants does a rule fire that repeats by hours, minutes or seconds?
+
+Such rules step in elapsed time: an hour is an hour on the day the clocks change too. What BYHOUR, BYDAY and the
+others ask is asked of what clocks in the zone show at the instant. Stretches without a match are jumped over, by
+arithmetic as long as the zone keeps its offset, and no further than to where it changes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from datetime import UTC, date, datetime, time
+from functools import lru_cache
+from itertools import dropwhile, islice, product
+from math import gcd
+from typing import TYPE_CHECKING
+
+from postdate.domain.recurrence.days import CYCLE, next_day
+from postdate.domain.recurrence.parts import Freq
+from postdate.domain.recurrence.placing import first_showing, next_change
+from postdate.domain.recurrence.seconds import DAY, FIRST, HOUR, MINUTE, instant_of, seconds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from zoneinfo import ZoneInfo
+
+    from postdate.domain.recurrence.parts import Parts
+
+MAX_TRIES = 10_000
+"""So many periods without a match, each reached by a jump, and the rule is taken to be over."""
+
+_YEAR = 366 * DAY
+_SETTLED = seconds_of(datetime(2040, 1, 1, tzinfo=UTC))  # by then the clocks of every zone change the same each year
+_UNITS = {Freq.HOURLY: HOUR, Freq.MINUTELY: MINUTE, Freq.SECONDLY: 1}
+
+
+def elapsed(parts: Parts, anchor: datetime, zone: ZoneInfo, *, lo: datetime, hi: datetime) -> Iterator[datetime]:
+    """Yield the instants later than `lo`, up to `hi`, of the rule that began at `anchor`; all in UTC."""
+    steps = _Steps(parts, seconds_of(anchor), zone)
+    since, until = seconds_of(lo), seconds_of(hi)
+    if parts.count is None:
+        fired = steps.fired(since, until)
+    elif steps.plain:
+        fired = steps.fired(since, min(until, steps.begin(parts.count - 1)))
+    else:
+        counted = islice(steps.fired(FIRST, until), parts.count)
+        fired = dropwhile(lambda second: second <= since, counted)
+    return map(instant_of, fired)
+
+
+class _Steps:
+    """The periods of a rule, numbered from 0. Instants are whole seconds since 1970.
+
+    Each is `unit` seconds long. It begins with an instant at which the rule may fire; or, where BYMINUTE or BYSECOND
+    name instants within it, with the full hour or minute.
+    """
+
+    def __init__(self, parts: Parts, anchor: int, zone: ZoneInfo) -> None:
+        self._parts = parts
+        self._zone = zone
+        self._anchor = self._origin = anchor
+        self._unit = _UNITS[parts.freq]
+        self._step = parts.interval * self._unit
+        self._within: Sequence[int] = ()  # at which seconds within the hour or minute that clocks show
+        if (parts.minutes and self._unit > MINUTE) or (parts.seconds and self._unit > 1):
+            begun = self._clock(anchor) % self._unit
+            self._origin -= begun
+            minutes = (parts.minutes or (begun // MINUTE,)) if self._unit > MINUTE else (0,)
+            seconds = parts.seconds or (begun % MINUTE,)
+            self._within = [minute * MINUTE + second for minute, second in product(minutes, seconds)]
+        self._by_day = parts.picks_days or bool(parts.months)
+        self._slots = _slots(parts)
+        self.plain = not (self._by_day or self._within or self._slots or parts.positions)
+
+    def begin(self, number: int) -> int:
+        """Return when a period begins."""
+        return self._origin + number * self._step
+
+    def fired(self, lo: int, hi: int) -> Iterator[int]:
+        """Yield the instants later than `lo` and up to `hi`."""
+        if self.plain:
+            first = self.begin(max(0, (lo - self._origin) // self._step + 1))
+            yield from range(first, hi + 1, self._step)
+            return
+        number, tries = max(0, (lo - self._origin) // self._step), 0
+        searched = self.begin(number)
+        while (begin := self.begin(number)) <= hi:
+            found = self._matches(begin)
+            yield from (second for second in found if max(lo + 1, self._anchor) <= second <= hi)
+            if found:
+                number, tries, searched = number + 1, 0, begin
+                continue
+            ahead = self._jump(number, hi)
+            tries += 1
+            if ahead is None or tries > MAX_TRIES or begin - searched > CYCLE * _YEAR:
+                return
+            number = ahead
+
+    def _matches(self, begin: int) -> list[int]:
+        """Return the instants of a period at which the rule fires."""
+        seconds = [begin] if not self._within else self._expanded(begin)
+        if self._slots or self._by_day:
+            seconds = [second for second in seconds if self._fits(second)]
+        if not self._parts.positions:
+            return seconds
+        places = {place - 1 if place > 0 else len(seconds) + place for place in self._parts.positions}
+        return [seconds[place] for place in sorted(places) if 0 <= place < len(seconds)]
+
+    def _expanded(self, begin: int) -> list[int]:
+        """Return when, within a period, clocks show the minutes and seconds that the rule names."""
+        end = begin + self._unit - 1
+        readings = {self._clock(begin), self._clock(end) - self._unit + 1}  # two, where the clocks change within it
+        found = {begin + (within - reading) % self._unit for reading in readings for within in self._within}
+        if len(readings) == 1:
+            return sorted(found)
+        return sorted(second for second in found if self._clock(second) % self._unit in self._within)
+
+    def _fits(self, second: int) -> bool:
+        wall = self._wall(second)
+        if self._slots and _clock(wall) // self._unit not in _slot_set(self._parts):
+            return False
+        return not self._by_day or self._names(wall.toordinal())
+
+    def _names(self, ordinal: int) -> bool:
+        return next_day(self._parts, ordinal) == ordinal
+
+    def _jump(self, number: int, hi: int) -> int | None:
+        """Return the number of a later period, none before it having a match; None where none has one any more."""
+        begin = self.begin(number)
+        wall = self._wall(begin)
+        if self._by_day:
+            day = next_day(self._parts, wall.toordinal())
+            if day is None:
+                return None
+            if day > self._wall(begin + self._unit - 1).toordinal():
+                midnight = datetime.combine(date.fromordinal(day), time())
+                return max(number + 1, self._reaching(seconds_of(first_showing(midnight, self._zone))))
+        return self._to_slot(number, wall, hi) if self._slots else number + 1
+
+    def _to_slot(self, number: int, wall: datetime, hi: int) -> int | None:
+        """Return the number of the next period that holds a slot, or of the one in which the clocks change first."""
+        slots: Sequence[int] = self._slots
+        slot, rest = divmod(_clock(wall), self._unit)
+        if rest and self._within:  # the period reaches into the next slot
+            slots = sorted({*slots, *((slot - 1) % (DAY // self._unit) for slot in slots)})
+        ahead = _steps_to(slots, slot, self._parts.interval, DAY // self._unit)
+        begin = self.begin(number)
+        limit = max(begin + 2 * _YEAR, _SETTLED) if ahead is None else self.begin(number + ahead)
+        change = next_change(self._zone, instant_of(begin), instant_of(min(limit, hi)))
+        if change is not None:
+            return max(number + 1, self._reaching(seconds_of(change)))
+        return None if ahead is None else number + ahead
+
+    def _reaching(self, second: int) -> int:
+        """Return the number of the first period that does not end before `second`."""
+        return -((self._origin + self._unit - 1 - second) // self._step)
+
+    def _wall(self, second: int) -> datetime:
+        return instant_of(second).astimezone(self._zone)
+
+    def _clock(self, second: int) -> int:
+        return _clock(self._wall(second))
+
+
+def _clock(wall: datetime) -> int:
+    """Return the seconds since midnight that clocks show."""
+    return wall.hour * HOUR + wall.minute * MINUTE + wall.second
+
+
+@lru_cache(maxsize=16)  # some have 86,400
+def _slots(parts: Parts) -> tuple[int, ...]:
+    """Return which of the day's hours, minutes or seconds, by the rule's frequency, it may fire in; none: in any."""
+    units: list[tuple[int, tuple[int, ...], int]] = [(HOUR, parts.hours, 24)]
+    if parts.freq >= Freq.MINUTELY:
+        units.append((MINUTE, parts.minutes, 60))
+    if parts.freq >= Freq.SECONDLY:
+        units.append((1, parts.seconds, 60))
+    if not any(named for _, named, _ in units):
+        return ()
+    clocks = product(*(named or range(most) for _, named, most in units))
+    sizes = [size for size, _, _ in units]
+    return tuple(sum(map(int.__mul__, clock, sizes)) // sizes[-1] for clock in clocks)
+
+
+@lru_cache(maxsize=16)
+def _slot_set(parts: Parts) -> frozenset[int]:
+    return frozenset(_slots(parts))
+
+
+def _steps_to(slots: Sequence[int], slot: int, interval: int, per_day: int) -> int | None:
+    """Return after how many steps, at least one, of `interval` slots round the day one of `slots` is met."""
+    if interval == 1:
+        place = bisect_right(slots, slot)
+        return slots[place] - slot if place < len(slots) else slots[0] + per_day - slot
+    shared = gcd(interval, per_day)
+    turns = per_day // shared
+    inverse = pow(interval // shared, -1, turns)
+    met = ((wanted - slot) // shared * inverse for wanted in slots if (wanted - slot) % shared == 0)
+    return min(((steps - 1) % turns + 1 for steps in met), default=None)
