@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from postdate.clock import Clock
     from postdate.domain.retry import Backoff
+    from postdate.errors import EngineStuck
     from postdate.registry import Settled
 
 P = ParamSpec("P")
@@ -248,13 +249,20 @@ class Postdate:
         """Bring the database's schema up to this version."""
         upgrade(self.settings.database_url, self.kernel.names)
 
-    async def run(self, stop: asyncio.Event | None = None, *, types: Sequence[str] | None = None) -> None:
+    async def run(
+        self,
+        stop: asyncio.Event | None = None,
+        *,
+        types: Sequence[str] | None = None,
+        stuck: Callable[[EngineStuck], None] | None = None,
+    ) -> None:
         """Run the engine until `stop` is set: fire what is due, for all action types or for `types`.
 
-        Raises `NotConfigured`, `SchemaMismatch` or `UnknownActionType` before anything is claimed.
+        Raises `NotConfigured`, `SchemaMismatch` or `UnknownActionType` before anything is claimed. `stuck` is called,
+        from another thread, when nothing has moved for as long as the setting `stuck_after` says: to end the process.
         """
         async with self._engine(types) as engine:
-            await engine.run(stop or asyncio.Event())
+            await engine.run(stop or asyncio.Event(), stuck=stuck)
 
     async def tick(self, *, types: Sequence[str] | None = None) -> TickReport:
         """Do one bounded pass: fire what is due now, wait for it, and report."""

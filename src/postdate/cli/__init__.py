@@ -19,15 +19,16 @@ from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
 from postdate.cli.scheduling import schedule
 from postdate.cli.schema import db
-from postdate.cli.serving import serve
+from postdate.cli.serving import serve, worker
 from postdate.cli.starting import init
+from postdate.cli.ticking import tick
 
 __all__ = ["ExitCode", "cli", "main"]
 
 EXIT_CODES = """
 Exit codes: 0 done; 1 refused, as things stand; 2 wrong usage or an invalid value; 3 not found; 4 misconfigured (schema,
 settings, database); 5 partly done: some of several were refused; 6 db status: not this version's schema; 7
-doctor: something has to be mended; 8 bench: a goal is missed.
+doctor: something has to be mended; 8 bench: a goal is missed; 9 serve, worker: the engine was stuck.
 """
 
 cli = typer.Typer(
@@ -83,6 +84,8 @@ def _root(
 for _name, _command in {
     "init": init,
     "serve": serve,
+    "worker": worker,
+    "tick": tick,
     "schedule": schedule,
     "list": reading.list_,
     "show": reading.show,

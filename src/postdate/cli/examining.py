@@ -12,7 +12,7 @@ from postdate.cli.failure import ExitCode, plain
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
 from postdate.cli.printing import Stdout, print_json
-from postdate.cli.serving import named_types
+from postdate.cli.served import named_types
 from postdate.doctor import Finding, Health, examine
 
 _COLOURS = {Health.OK: "green", Health.WARN: "yellow", Health.FAIL: "red"}

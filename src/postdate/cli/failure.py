@@ -32,6 +32,7 @@ class ExitCode(IntEnum):
     OTHER_SCHEMA = 6
     UNFIT = 7
     GOAL_MISSED = 8
+    STUCK = 9
     INTERRUPTED = 130
     PIPE_CLOSED = 141
 

@@ -65,8 +65,11 @@ def _rendering(*, people: bool) -> list[Processor]:
 
 
 def _harmless(_logger: object, _method: str, line: EventDict) -> EventDict:
-    """Take away what a terminal would obey, or take for a line of its own: payloads and answers come from anybody."""
-    return {name: plain(value) if isinstance(value, str) else value for name, value in line.items()}
+    """Take away what a terminal would obey, or show as a line of its own: payloads and answers come from anybody."""
+    harmless = {name: plain(value) if isinstance(value, str) else value for name, value in line.items()}
+    if isinstance(told := line.get("traceback"), str):
+        harmless["traceback"] = f"\n{printable(told)}"
+    return harmless
 
 
 def _traceback(out: TextIO, error: ExcInfo) -> None:

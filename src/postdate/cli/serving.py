@@ -1,9 +1,11 @@
-"""How does a process fire what is due until it is told to stop?"""
+"""How does a process fire what is due until it is told to stop, or cannot go on?"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,83 +14,66 @@ import typer
 from sqlalchemy import URL
 
 from postdate.cli.command import command
-from postdate.cli.failure import brief
+from postdate.cli.failure import ExitCode, brief
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
+from postdate.cli.served import Application, TypesOption, servable_types
 from postdate.engine.loop import worker_name
-from postdate.errors import Invalid, Misconfigured, NotConfigured
+from postdate.errors import Misconfigured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NoReturn
 
     from postdate.app import Postdate
-    from postdate.registry import ActionType
+    from postdate.errors import EngineStuck
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_PATIENCE = 5.0
+"""Seconds that what is left behind has to end when the process does."""
 
 _log = structlog.get_logger("postdate")
+
+LogLevelOption = Annotated[LogLevel, typer.Option("--log-level", help="From which level on to log.")]
 
 
 @command
 def serve(
     installation: Installation,
-    application: Annotated[
-        str | None,
-        typer.Argument(metavar="MODULE:APP", help="As --app: whose action types to serve.", show_default=False),
-    ] = None,
+    application: Application = None,
     *,
-    types: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Serve these action types only.", show_default=False)
-    ] = None,
-    log_level: Annotated[LogLevel, typer.Option(help="From which level on to log.")] = LogLevel.INFO,
+    types: TypesOption = None,
+    log_level: LogLevelOption = LogLevel.INFO,
 ) -> None:
     """Fire what is due until SIGTERM or SIGINT (Ctrl-C).
 
     Runs that have started may end within POSTDATE_STOP_GRACE (30 seconds); a second signal cuts them off at once.
     Logs to stderr: for people on a terminal, as JSON lines elsewhere.
     """
+    _fire(installation, application, types, log_level)
+
+
+@command
+def worker(
+    installation: Installation,
+    application: Application = None,
+    *,
+    types: TypesOption = None,
+    log_level: LogLevelOption = LogLevel.INFO,
+) -> None:
+    """Fire what is due, and do nothing else, until SIGTERM or SIGINT (Ctrl-C).
+
+    It is the engine alone: what `serve` offers beside it is left out. Any number of workers may share a database.
+    """
+    _fire(installation, application, types, log_level)
+
+
+def _fire(installation: Installation, application: str | None, types: str | None, log_level: LogLevel) -> None:
     configure_logs(log_level)
     if application is not None:
         installation = replace(installation, app=application)
     with installation.opened() as app:
-        chosen = _chosen(app, types)
-        _require_configured(chosen)
-        asyncio.run(_run(app, [action_type.name for action_type in chosen]))
-
-
-def named_types(app: Postdate, types: str) -> list[ActionType]:
-    """Return the action types that `A,B` names. Raises `Invalid` and `UnknownActionType`."""
-    names = dict.fromkeys(name.strip() for name in types.split(","))
-    if "" in names:
-        raise Invalid(field="types", rule="must be names separated by commas", value=types)
-    return [app.kernel.registry[name] for name in names]
-
-
-def _chosen(app: Postdate, types: str | None) -> list[ActionType]:
-    if types is not None:
-        return named_types(app, types)
-    if not len(app.kernel.registry):
-        raise Misconfigured("the application has no action types: there is nothing to serve")
-    return list(app.kernel.registry)
-
-
-def _require_configured(chosen: Sequence[ActionType]) -> None:
-    """Raise `Misconfigured` that names the setting which is missing, and how to do without."""
-    lacking = {action_type.name: error for action_type in chosen if (error := _lacks(action_type)) is not None}
-    if not lacking:
-        return
-    others = ",".join(action_type.name for action_type in chosen if action_type.name not in lacking)
-    said = "; ".join(str(error) for error in lacking.values())
-    raise Misconfigured(f"{said}{f' (or serve without: --types {others})' if others else ''}")
-
-
-def _lacks(action_type: ActionType) -> NotConfigured | None:
-    if action_type.configured is not None:
-        try:
-            action_type.configured()
-        except NotConfigured as error:
-            return error
-    return None
+        asyncio.run(_run(app, servable_types(app, types)))
 
 
 async def _run(app: Postdate, types: Sequence[str]) -> None:
@@ -97,10 +82,11 @@ async def _run(app: Postdate, types: Sequence[str]) -> None:
     try:
         await _require_database(app)
         _log.info("serving", types=list(types), database=_shown(app.kernel.database.url), worker=worker_name())
-        await app.run(stop, types=types)
+        await app.run(stop, types=types, stuck=_end_process)
         _log.info("stopped")
     finally:
         await app.close()
+        await _end_tasks()
 
 
 async def _require_database(app: Postdate) -> None:
@@ -129,3 +115,20 @@ def _shown(url: URL) -> str:
     """Return the URL without its password, and without the options that may hold one."""
     bare = URL.create(url.drivername, username=url.username, host=url.host, port=url.port, database=url.database)
     return bare.render_as_string()
+
+
+def _end_process(_error: EngineStuck) -> NoReturn:
+    """End at once, from the watchdog's thread: leases keep what was running safe, and a supervisor begins anew."""
+    os._exit(ExitCode.STUCK)
+
+
+async def _end_tasks() -> None:
+    """Cancel what is still there, as asyncio would when it ends; but what does not obey must not keep the process."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    deaf = (await asyncio.wait(left, timeout=_PATIENCE))[1] if left else ()
+    if deaf:
+        _log.error("ending although handlers go on", tasks=sorted(task.get_name() for task in deaf))
+        sys.stderr.flush()
+        os._exit(ExitCode.DONE)

@@ -103,6 +103,8 @@ class Engine:
         self._unheard = Unheard(kernel, self._types)
         self._unhandled = UnhandledReport(kernel, self._types)
         self._restore_watch = RestoreWatch(kernel)
+        self._stopped = float("inf")
+        """When stopping began, in seconds of the monotonic clock."""
         self._looked_at = datetime.min.replace(tzinfo=UTC)
         self._last_round = ClaimRound(runnable=(), settled=0)
         self._watchdog = Watchdog(stuck_after=kernel.settings.stuck_after.total_seconds(), stuck=self._stuck)
@@ -133,8 +135,8 @@ class Engine:
                     await self._go_round(stop)
                 finally:
                     self._kernel.wake = None
-                    self._dispatcher.stopping.begin()
-                    grace = self._kernel.settings.stop_grace.total_seconds()
+                    self._stop()
+                    grace = max(self._stopped + self._kernel.settings.stop_grace.total_seconds() - monotonic(), 0.0)
                     self._watchdog.moved(next_within=grace + CUT_OFF_SECONDS + _WRITING_SECONDS)
                     await _end(watching)
                     await self._dispatcher.drain(grace)
@@ -209,7 +211,9 @@ class Engine:
             self._on_stuck(error)
 
     def _stop(self) -> None:
-        self._dispatcher.stopping.begin()
+        if not self._dispatcher.stopping:
+            self._stopped = monotonic()
+            self._dispatcher.stopping.begin()
         self._alarm.ring()
 
     async def _go_round(self, stop: asyncio.Event) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from functools import partial
 from threading import Event, Thread, get_ident
 from traceback import format_stack
 from typing import TYPE_CHECKING
@@ -67,7 +68,7 @@ class Watchdog:
             silent = looked - self._expected
             if silent >= self._stuck_after and not told_stuck:
                 told_stuck = True
-                _log.error("the engine is stuck", seconds=round(silent), at=self._where())
+                self._log_if_possible(silent)
                 self._stuck(EngineStuck(silent))
             elif silent >= self._late_after and not told_late:
                 told_late = True
@@ -75,6 +76,13 @@ class Watchdog:
             elif silent < self._late_after and told_late:
                 told_late = told_stuck = False
                 _log.info("the engine goes on")
+
+    def _log_if_possible(self, silent: float) -> None:
+        """Log from one more thread: what is stuck may hold the lock of the log."""
+        tell = partial(_log.error, "the engine is stuck", seconds=round(silent), at=self._where())
+        telling = Thread(target=tell, name="postdate-watchdog-log", daemon=True)
+        telling.start()
+        telling.join(_LONGEST_LOOK)
 
     def _where(self) -> str:
         """Return what the watched thread is doing: the line that blocks the event loop, or the loop itself."""
