@@ -7,7 +7,6 @@ elsewhere a moment later (DNS rebinding) changes nothing. TLS still asks for, an
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from ipaddress import ip_address
 
@@ -23,12 +22,6 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 MAX_TRIED = 4
 """How many addresses of one host are tried."""
-
-
-async def system_resolve(host: str, port: int) -> Sequence[str]:
-    """Ask the system's resolver, which puts the best address first (RFC 6724)."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(sockaddr[0]) for *_, sockaddr in found]
 
 
 class GuardedBackend(httpcore2.AsyncNetworkBackend):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from postdate.providers.egress import Egress
-from postdate.providers.guard import GuardedTransport, Resolve, system_resolve
+from postdate.providers.guard import GuardedTransport, Resolve
+from postdate.providers.resolver import system_resolve
 
 if TYPE_CHECKING:
     from postdate.settings import Settings
