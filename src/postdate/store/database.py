@@ -7,7 +7,6 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
 
 from sqlalchemy import URL, create_engine, event, make_url
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -36,13 +35,14 @@ _ASYNC_DRIVERS = {
     "postgresql+asyncpg": "postgresql+asyncpg",
 }
 
-# Behind a transaction-mode pooler the next transaction meets another server connection, which has prepared nothing.
+# Behind a transaction-mode pooler the next transaction meets another server connection, which has prepared nothing, and
+# on which a statement that has a name would stay. One without a name is gone with the next; asyncpg cannot do without.
 _UNPREPARED: dict[str, dict[str, Any]] = {
     "psycopg": {"prepare_threshold": None},
     "asyncpg": {
         "statement_cache_size": 0,
         "prepared_statement_cache_size": 0,
-        "prepared_statement_name_func": lambda: f"__postdate_{uuid4()}__",
+        "prepared_statement_name_func": lambda: "",
     },
 }
 
