@@ -17,12 +17,15 @@ PROMISED = """
     AlreadyScheduled
     Backoff
     Context
+    DatabaseTimedOut
     Deferred
     DisabledEndpoint
     Due
     EndedPause
     EndpointNotDisabled
+    EngineBroken
     EngineCancelled
+    EngineStuck
     Event
     Hold
     IdempotencyConflict
@@ -41,6 +44,7 @@ PROMISED = """
     NotHeld
     NotPaused
     NotSent
+    OutcomesUnwritten
     OverlapTaken
     OwnerNotFound
     Pause
