@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from postdate.domain.outcome import NotSent, Rejected, Unconfirmed
+from postdate.providers.received import received_at_most
 from postdate.providers.web_url import MAX_URL, web_url
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 MAX_REPLY = 256 * 1024
 """How many bytes of an answer are read."""
+MAX_AROUND = 64 * 1024
+"""How many bytes may come around the body: interim answers, the head, the borders of chunks."""
 MAX_EXCERPT = 200
 """How many characters of an answer are kept in an error."""
 REPLY_SECONDS = 10
@@ -109,9 +112,11 @@ async def exchange(
 ) -> Reply:
     """Do the same as `ask`, but read `at_most` bytes of the body, and wait for it `within` so many seconds."""
     headers = {"accept-encoding": "identity", **headers}  # a short body cannot grow when it is unpacked
+    sending = ctx.http.stream(method, url, headers=headers, follow_redirects=False, **request)
     try:
-        async with ctx.http.stream(method, url, headers=headers, follow_redirects=False, **request) as answer:
-            body = await _beginning(answer, at_most=at_most, within=within)
+        with received_at_most(MAX_AROUND + at_most):
+            async with sending as answer:
+                body = await _beginning(answer, at_most=at_most, within=within)
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout) as error:
         raise NotSent(f"not connected: {_said(error)}") from error
     except httpx2.TransportError as error:

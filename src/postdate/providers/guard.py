@@ -16,6 +16,7 @@ import structlog
 
 from postdate.errors import Misconfigured
 from postdate.providers.egress import Address, AddressRefused, Egress, known_addresses, plain
+from postdate.providers.received import CountedStream
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """`resolve(host, port)` returns the host's addresses as text, the best first. Raises OSError where there are none."""
@@ -51,9 +52,11 @@ class GuardedBackend(httpcore2.AsyncNetworkBackend):
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             share = None if end is None else max(end - clock(), 0) / left
             try:
-                return await self._network.connect_tcp(str(address), port, share, local_address, socket_options)
+                opened = await self._network.connect_tcp(str(address), port, share, local_address, socket_options)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failed = error
+            else:
+                return CountedStream(opened)
         raise failed
 
     async def sleep(self, seconds: float) -> None:

@@ -57,6 +57,39 @@ async def test_the_wait_that_it_asks_for_is_kept_up_to_a_day(http: httpx2.AsyncC
     assert (await ask(context(http), "GET", api.base_url)).wait == timedelta(days=1)
 
 
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, "it sends on and on"),
+        (b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n" * 20_000, "it sends on and on"),
+        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 100_000, "too long|on and on"),
+        (b"HTTP/1.1 200 OK\r\na: " + b"b" * 1_000_000, "too long|on and on"),
+    ],
+    ids=["interim answers", "early hints", "headers", "a header"],
+)
+async def test_a_head_that_never_ends_is_doubtful_at_once(
+    http: httpx2.AsyncClient, api: ScriptedHttp, sent: bytes, told: str
+) -> None:
+    api.answer = Answer(sent=sent, then=Then.HANG)
+    with pytest.raises(Unconfirmed, match=f"no answer: .*({told})"):
+        await asyncio.wait_for(ask(context(http), "POST", api.base_url), 10)
+
+
+async def test_chunks_with_more_around_them_than_within_are_read_no_further(
+    http: httpx2.AsyncClient, api: ScriptedHttp
+) -> None:
+    chunks = (b"1;" + b"x" * 1000 + b"\r\na\r\n") * 1000
+    api.answer = Answer(sent=b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunks, then=Then.HANG)
+    reply = await asyncio.wait_for(ask(context(http), "GET", api.base_url), 5)
+    assert 0 < len(reply.body) < 1000
+
+
+async def test_a_few_interim_answers_are_passed_over(http: httpx2.AsyncClient, api: ScriptedHttp) -> None:
+    api.answer = Answer(sent=b"HTTP/1.1 102 Processing\r\n\r\n" * 3 + answer("200 OK", body={"id": "c-7"}).sent)
+    for _ in range(2):  # what one request received is no burden to the next on the same connection
+        assert (await ask(context(http), "POST", api.base_url)).json() == {"id": "c-7"}
+
+
 @pytest.mark.parametrize("body", [b"", b"null", b"[1]", b'"x"', b"{", b"\xff", b"[" * 100_000, b"NaN"])
 def test_what_is_no_json_object_is_an_empty_one(body: bytes) -> None:
     assert Reply(status=200, body=body).json() == {}
