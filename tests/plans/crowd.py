@@ -18,12 +18,15 @@ FEW = 10
 NOW = datetime(2027, 3, 14, 12, tzinfo=UTC)
 TYPES = 4
 WORKSPACES = 100
+HELD = 20_000
+"""Up to which number there are queue rows on hold."""
 LEASES = 10_000
 """How many rows one lease token holds."""
 
 # Actions and queue rows are numbered 1 to MANY, outcomes MANY + 1 to 2 * MANY: retention has dropped what they asked
 # for. A quarter of the queue is due, spread over an hour in no order of the table; a twentieth is leased, and of
-# those a tenth lost. Every outcome has a key, one in a hundred is unconfirmed.
+# those a tenth lost. Some hundred rows are on hold, half of them for a pause. Every outcome has a key, one in a hundred
+# is unconfirmed.
 FILL = {
     "workspaces": "insert into {workspaces} (id) select {workspace} from {numbers} where i < {w}",
     "actions": """
@@ -34,12 +37,13 @@ FILL = {
     "queue": """
         insert into {queue}
           (action_id, workspace_id, user_id, action_type, key, overlap_key, due_at,
-           lease_token, lease_until, claimed_by, submitted_at, started_at)
+           attempt_count, lease_token, lease_until, claimed_by, submitted_at, started_at, hold)
         select {id}, {workspace}, {user}, {type}, {key}, case when i % 10 = 3 then 'overlap-' || i end, {due},
-          case when {leased} then {token} end,
+          case when {leased} then 1 else 0 end, case when {leased} then {token} end,
           case when {leased} then {lease_until} end,
           case when {leased} then 'worker' end,
-          case when {leased} then {now} end, case when {leased} then {now} end
+          case when {leased} then {now} end, case when {leased} then {now} end,
+          case when i % 50 = 9 and i < {held} then 'paused' end
         from {numbers}""",
     "outcomes": """
         insert into {outcomes}
@@ -55,6 +59,12 @@ FILL = {
     "idempotency": """
         insert into {idempotency} (scope, key, body_hash, action_id, expires_at)
         select 'schedule:' || {mod_rule}, 'key-' || i, 'hash', {id}, {expires} from {numbers}""",
+    "pauses": """
+        insert into {pauses} (id, workspace_id, paused_at, paused_by)
+        select {id}, {workspace}, {now}, 'somebody' from {numbers} where i <= {few}""",
+    "quiet_hours": """
+        insert into {quiet_hours} (id, workspace_id, start_time, end_time, set_at, set_by)
+        select {id}, {id}, '22:00', '08:00', {now}, 'somebody' from {numbers} where i % 5 = 0""",
 }
 
 SECONDS = {
@@ -96,7 +106,14 @@ def fill(connection: Connection, first: int, last: int) -> None:
     """Insert the rows of these numbers into every table."""
     sqlite = connection.dialect.name == "sqlite"
     words = SQLITE if sqlite else POSTGRESQL
-    names = {"w": str(WORKSPACES), "leases": str(LEASES), "type": "'type-' || (i % 4)", "leased": "i % 20 = 7"}
+    names = {
+        "w": str(WORKSPACES),
+        "leases": str(LEASES),
+        "held": str(HELD),
+        "few": str(FEW),
+        "type": "'type-' || (i % 4)",
+        "leased": "i % 20 = 7",
+    }
     names |= {"mod_rule": "'rule-' || (i % 1000)", **words}
     names |= {name: words[name].format_map(names) for name in ("workspace", "token", "key")}
     names |= {name: words["instant"].format(seconds) for name, seconds in SECONDS.items()}

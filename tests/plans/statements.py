@@ -12,9 +12,9 @@ from sqlalchemy import bindparam, text
 from postdate.domain.action import Request
 from postdate.domain.settle import Finished, Requeued
 from postdate.domain.states import Cause, Reason, Status
-from postdate.store import actions, events, idempotency, outcomes, queue, reading, verdicts
+from postdate.store import actions, events, idempotency, outcomes, pauses, queue, quiet, reading, terms, verdicts
 from postdate.store.schema import SYSTEM_PROFILE
-from tests.plans.crowd import MANY, NOW, TYPES, action_id, key, lease_token, leased, workspace_id
+from tests.plans.crowd import FEW, HELD, MANY, NOW, TYPES, WORKSPACES, action_id, key, lease_token, leased, workspace_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from sqlalchemy import CursorResult
 
     from postdate.store.transaction import Transaction
+
+HANDFUL = ("pauses", "heartbeat")
+"""Tables that hold a few rows at most, and are read as a whole."""
 
 BATCH = 500
 """As many as the engine claims of one type at once."""
@@ -95,11 +98,51 @@ def find_the_next_due_instant(tx: Transaction) -> None:
     assert due < NOW
 
 
+@uses()
+def read_the_terms_of_a_claim(tx: Transaction) -> None:
+    found = terms.claim_terms(tx)
+    assert (len(found.pauses), found.any_quiet_hours, found.held) == (FEW, True, False)
+
+
+@uses("queue_pkey")
+def put_claimed_actions_on_hold(tx: Transaction) -> None:
+    claimed = list(map(action_id, leased()))
+    assert pauses.hold_claimed(tx, lease_token=lease_token(0), action_ids=claimed) == set(claimed)
+
+
+@uses("queue_due", "queue_pkey")
+def put_what_is_due_in_a_workspace_on_hold(tx: Transaction) -> None:
+    workspaces = [workspace_id(n) for n in range(1, WORKSPACES, 8)]
+    held = pauses.hold_due(tx, action_type="type-1", workspace_ids=workspaces, now=NOW, among=BATCH)
+    assert 0 < held < BATCH
+
+
+@uses("queue_held", "queue_pkey")
+def release_what_no_pause_holds(tx: Transaction) -> None:
+    assert pauses.release_held(tx) == HELD // WORKSPACES
+
+
+@uses("queue_held", "queue_pkey")
+def release_what_a_workspace_has_on_hold(tx: Transaction) -> None:
+    assert pauses.release_held_of(tx, workspace_id(59)) == HELD // WORKSPACES
+
+
+@uses("quiet_hours_workspace")
+def find_quiet_hours(tx: Transaction) -> None:
+    found = quiet.quiet_hours(tx, workspace_ids=[action_id(n) for n in range(BATCH)])
+    assert len(found) == BATCH // 5 - 1
+
+
 @uses("queue_lease_until")
 def find_lost_leases(tx: Transaction) -> None:
-    assert len(queue.lost_leases(
-        tx, ["type-3"], now=NOW, limit=BATCH, others_than=["type-3", "type-4"], others_before=NOW - HOUR
-    )) == BATCH
+    assert (
+        len(
+            queue.lost_leases(
+                tx, ["type-3"], now=NOW, limit=BATCH, others_than=["type-3", "type-4"], others_before=NOW - HOUR
+            )
+        )
+        == BATCH
+    )
 
 
 @uses("actions_pkey", either=["queue_pkey", "queue_lease_until"])

@@ -11,7 +11,7 @@ from postdate.store.names import Names
 from postdate.store.transaction import Transaction
 from tests.plans.conftest import Crowd, rolled_back
 from tests.plans.postgresql import observed
-from tests.plans.statements import BATCH, STATEMENTS, Statement
+from tests.plans.statements import BATCH, HANDFUL, STATEMENTS, Statement
 
 if TYPE_CHECKING:
     from tests.plans.postgresql import Scan
@@ -47,7 +47,8 @@ def test_the_statement_reads_what_it_needs_by_its_index(
         connection.execute(text(f"set local plan_cache_mode = {plans}"))
         with observed(connection) as scans:
             statement.call(Transaction.on(connection, Names()))
-    assert {scan.kind for scan in scans} <= INDEXED, told(scans)
+    scans = [scan for scan in scans if not (scan.table or scan.index or "").startswith(HANDFUL)]
+    assert {scan.kind for scan in scans if scan.rows > 1} <= INDEXED, told(scans)
     used = {scan.index for scan in scans} - {None}
     needed = statement.indexes | statement.by_triggers
     assert needed <= used <= needed | statement.either, told(scans)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 BATCH = 500
 """The most that is claimed of one type at once."""
 
-HELD_AT_ONCE = 5_000
-"""The most of one type that a round puts on hold beside what it has claimed."""
+LOOK_AHEAD = 5_000
+"""Among how many due actions of a type a round that meets a paused workspace looks for others of that workspace."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +125,7 @@ def _barred(tx: Transaction, claimed: Sequence[Claimed], *, now: datetime) -> li
 def _held(
     tx: Transaction, claimed: Sequence[Claimed], terms: Terms, *, action_type: str, token: UUID, now: datetime
 ) -> tuple[set[UUID], int]:
-    """Put what belongs to paused workspaces on hold, and what else is due there, so that it is met once.
+    """Put what belongs to paused workspaces on hold, and what is due next there, so that no crowd is met one by one.
 
     Return which of the claimed actions that were, and how many others.
     """
@@ -144,7 +144,7 @@ def _held(
     if not waiting:
         return set(), 0
     held = hold_claimed(tx, lease_token=token, action_ids=waiting)
-    more = hold_due(tx, action_type=action_type, workspace_ids=paused, now=now, limit=HELD_AT_ONCE)
+    more = hold_due(tx, action_type=action_type, workspace_ids=paused, now=now, among=LOOK_AHEAD)
     return held, more
 
 

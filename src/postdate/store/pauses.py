@@ -6,7 +6,7 @@ is met once. Ending the pause releases it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, exists, insert, null, or_, select, update
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import Select
     from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.store.transaction import Transaction
@@ -61,7 +60,7 @@ def end_pause(
 ) -> EndedPause | None:
     """End the pause of exactly this workspace and type and keep a record of it; None where there is none.
 
-    It waits for claims that are putting something on hold for its sake, so that `release_held` finds that too.
+    It waits for claims that are putting something on hold for its sake, so that `release_held_of` finds that too.
     """
     p = tx.tables.pauses
     gone = tx.execute(delete(p).where(*_of(tx, workspace_id, action_type)).returning(*p.c)).mappings().one_or_none()
@@ -82,8 +81,8 @@ def ended_pauses(tx: Transaction, *, limit: int) -> list[EndedPause]:
 def in_force(tx: Transaction, pause_ids: Collection[UUID]) -> set[UUID]:
     """Return those of the pauses that have not ended, kept from ending unseen until this transaction ends.
 
-    Nobody is waited for: one that somebody is about to end counts too, and what it is made to hold now `release_held`
-    finds only when it is called again.
+    Nobody is waited for: one that somebody is about to end counts too, and what it is made to hold now is left to
+    `release_held`.
     """
     p = tx.tables.pauses
     wanted = select(p.c.id).where(one_of(tx, p.c.id, pause_ids))
@@ -105,43 +104,59 @@ def hold_claimed(tx: Transaction, *, lease_token: UUID, action_ids: Collection[U
     return set(tx.execute(held).scalars())
 
 
-def hold_due(tx: Transaction, *, action_type: str, workspace_ids: Collection[UUID], now: datetime, limit: int) -> int:
-    """Put up to `limit` unclaimed actions of the type that are due in these workspaces on hold; return how many.
+def hold_due(tx: Transaction, *, action_type: str, workspace_ids: Collection[UUID], now: datetime, among: int) -> int:
+    """Of the `among` unclaimed actions of the type that are due first, put those of these workspaces on hold.
 
-    What another transaction has locked is passed over.
+    Return how many these are. What another transaction has locked is passed over.
     """
     q = tx.tables.queue
-    due = (
-        select(q.c.action_id)
-        .where(
-            q.c.action_type == action_type,
-            q.c.lease_token.is_(None),
-            q.c.hold.is_(None),
-            q.c.due_at <= now,
-            q.c.workspace_id.in_(list(workspace_ids)),
-        )
+    first = (
+        select(q.c.action_id, q.c.workspace_id)
+        .where(q.c.action_type == action_type, q.c.lease_token.is_(None), q.c.hold.is_(None), q.c.due_at <= now)
         .order_by(q.c.due_at, q.c.action_id)
-        .limit(limit)
-        .with_for_update(skip_locked=True)
+        .limit(among)
+        .subquery("first")
     )
-    return tx.execute(update(q).where(selected_by(tx, q.c.action_id, due)).values(hold=HELD)).rowcount
+    theirs = select(first.c.action_id).where(first.c.workspace_id.in_(list(workspace_ids)))
+    # by `lease_until`, so that no plan prefers the index of what is due to looking up the ids
+    free = select(q.c.action_id).where(
+        selected_by(tx, q.c.action_id, theirs), q.c.lease_until.is_(None), q.c.hold.is_(None)
+    )
+    free = free.with_for_update(skip_locked=True)
+    return tx.execute(update(q).where(selected_by(tx, q.c.action_id, free)).values(hold=HELD)).rowcount
 
 
-def release_held(tx: Transaction, *, workspace_id: UUID | None = None) -> int:
-    """Release what is held though no pause stops it, of one workspace or of all, and return how much that was.
+def release_held(tx: Transaction) -> int:
+    """Release what is held though no pause stops it, and return how much that was: what `release_held_of` passed over.
 
-    What another transaction has locked is passed over: the tick calls this too.
+    It reads what is on hold only of workspaces that are not paused as a whole.
+    """
+    stopped = {pause.workspace_id for pause in pauses(tx) if pause.action_type is None}
+    return sum(release_held_of(tx, workspace) for workspace in _workspaces_on_hold(tx) if workspace not in stopped)
+
+
+def release_held_of(tx: Transaction, workspace_id: UUID) -> int:
+    """Release what is held of a workspace though no pause stops it, and return how much that was.
+
+    What another transaction has locked is passed over.
     """
     q, p = tx.tables.queue, tx.tables.pauses
     stopped = exists().where(
         p.c.workspace_id == q.c.workspace_id, or_(p.c.action_type.is_(None), p.c.action_type == q.c.action_type)
     )
-    free: Select[Any] = select(q.c.action_id).where(q.c.hold.is_not(None), ~stopped)
-    if workspace_id is not None:
-        free = free.where(q.c.workspace_id == workspace_id)
+    free = select(q.c.action_id).where(q.c.hold == HELD, q.c.workspace_id == workspace_id, ~stopped)
     free = free.with_for_update(skip_locked=True, of=q)
-    released = update(q).where(selected_by(tx, q.c.action_id, free), q.c.hold.is_not(None)).values(hold=null())
-    return tx.execute(released).rowcount
+    return tx.execute(update(q).where(selected_by(tx, q.c.action_id, free)).values(hold=null())).rowcount
+
+
+def _workspaces_on_hold(tx: Transaction) -> list[UUID]:
+    """Return the workspaces that have something on hold, however much: from one to the next in the index."""
+    q = tx.tables.queue
+    first = select(q.c.workspace_id).where(q.c.hold == HELD).order_by(q.c.workspace_id).limit(1)
+    found = select(first.scalar_subquery().label("workspace_id")).cte("found", recursive=True)
+    following = first.where(q.c.workspace_id > found.c.workspace_id).correlate(found).scalar_subquery()
+    found = found.union_all(select(following).where(found.c.workspace_id.is_not(None)))
+    return list(tx.execute(select(found.c.workspace_id).where(found.c.workspace_id.is_not(None))).scalars())
 
 
 def _of(tx: Transaction, workspace_id: UUID | None, action_type: str | None) -> Sequence[ColumnElement[bool]]:

@@ -72,7 +72,7 @@ def resume(
         if ended is None:
             raise NotPaused(workspace_id=workspace_id, action_type=of_type)
         if workspace_id is not None:
-            pauses.release_held(tx, workspace_id=workspace_id)
+            pauses.release_held_of(tx, workspace_id)
         announce_queued(tx, [now], now=now)  # whether or not anything is due: engines have set no alarm for it
         return ended
 
