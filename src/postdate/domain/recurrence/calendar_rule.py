@@ -83,7 +83,7 @@ class RRule(Rule):
             last, count = min(last, self._last_wall), None
         named = walls(self._parts, self.start, since=self.start if count else floor, last=last)
         if self.gap == "reject":
-            named = (wall for wall in named if shown(wall, self._zone))
+            named = shown(named, self._zone)
         if count:
             named = dropwhile(lambda wall: wall < floor, islice(named, count))
         latest = lo

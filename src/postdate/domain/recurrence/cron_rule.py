@@ -51,15 +51,15 @@ class Cron(Rule):
                 yield instant
 
     def _by_walls(self, lo: datetime) -> Iterator[datetime]:
-        walls = self._shown_after(wall_floor(lo, self._zone) - _SECOND)
+        walls = self._ticks(wall_floor(lo, self._zone) - _SECOND)
         if self.gap == "reject":
-            walls = (wall for wall in walls if shown(wall, self._zone))
+            walls = shown(walls, self._zone)
         return placed(walls, self._zone, fold=self.fold, skipped=right_after(self._zone))
 
     def _by_instants(self, lo: datetime) -> Iterator[datetime]:
-        return (shown.astimezone(UTC) for shown in self._shown_after(lo.astimezone(self._zone)))
+        return (local.astimezone(UTC) for local in self._ticks(lo.astimezone(self._zone)))
 
-    def _shown_after(self, moment: datetime) -> Iterator[datetime]:
+    def _ticks(self, moment: datetime) -> Iterator[datetime]:
         try:
             yield from CronSim(self._crontab.plain, moment)
         except (OverflowError, ValueError):  # the calendar ends

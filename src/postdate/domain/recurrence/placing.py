@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+from postdate.domain.recurrence.days import CYCLE
 from postdate.domain.walltime import resolve
 from postdate.errors import InvalidWallTime
 
@@ -50,10 +51,17 @@ def placed(
         yield heappop(waiting)
 
 
-def shown(wall: datetime, zone: ZoneInfo) -> bool:
-    """Whether clocks in the zone ever show the naive wall time."""
-    first, second = zone.utcoffset(wall), zone.utcoffset(wall.replace(fold=1))
-    return _known(first) >= _known(second)
+def shown(walls: Iterable[datetime], zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the naive, rising wall times that clocks in the zone show; end where none of them is for 400 years."""
+    latest: int | None = None
+    for wall in walls:
+        latest = wall.year if latest is None else latest
+        before, after = zone.utcoffset(wall), zone.utcoffset(wall.replace(fold=1))
+        if _known(before) >= _known(after):
+            latest = wall.year
+            yield wall
+        elif wall.year - latest > CYCLE:
+            return
 
 
 def moved_on(zone: ZoneInfo) -> Callable[[datetime], datetime]:

@@ -1,0 +1,119 @@
+"""Does every rule fire when its definition says, whichever way it is expanded?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import get_args
+
+import pytest
+from dateutil.rrule import rrulestr
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from postdate.domain.recurrence import rrule
+from postdate.domain.walltime import Fold, Gap
+from tests.unit.recurrence.cases import lines
+from tests.unit.recurrence.definition import fired
+from tests.unit.recurrence.texts import texts_by_clock, texts_by_day
+
+ZONES = st.sampled_from(
+    [
+        "UTC",
+        "America/New_York",
+        "Australia/Lord_Howe",  # half an hour
+        "Pacific/Apia",  # skipped 2011-12-30
+        "Asia/Beirut",  # at midnight
+        "Africa/Casablanca",  # four times a year
+        "America/St_Johns",  # at one minute past midnight
+        "Antarctica/Troll",  # two hours
+    ]
+)
+STARTS = st.datetimes(datetime(1995, 1, 1), datetime(2030, 1, 1)).map(  # noqa: DTZ001 - wall times
+    lambda wall: wall.replace(minute=wall.minute // 15 * 15, second=0, microsecond=0)
+)
+DAYS = st.integers(0, 900).map(timedelta)
+LENGTHS = st.integers(1, 120).map(timedelta)
+GAPS = st.sampled_from(get_args(Gap))
+FOLDS = st.sampled_from(get_args(Fold))
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=texts_by_day(), start=STARTS, tz=ZONES, wait=DAYS, length=LENGTHS, gap=GAPS, fold=FOLDS)
+@example(  # the wall times of one change, out of their order
+    text="FREQ=DAILY;BYHOUR=2,3;BYMINUTE=0,30",
+    start=datetime(2026, 3, 1),  # noqa: DTZ001
+    tz="America/New_York",
+    wait=timedelta(0),
+    length=timedelta(30),
+    gap="forward",
+    fold="second",
+)
+def test_days_weeks_months_and_years_by_the_letter(
+    text: str, start: datetime, tz: str, wait: timedelta, length: timedelta, gap: Gap, fold: Fold
+) -> None:
+    rule = rrule(text, start=start, tz=tz, gap=gap, fold=fold)
+    lo = start.replace(tzinfo=UTC) + wait
+    hi = lo + length
+    expected = fired(text, start, tz, until=hi, gap=gap, fold=fold)
+    assert list(rule.between(lo, hi)) == [instant for instant in expected if instant > lo]
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=texts_by_clock(), start=STARTS, tz=ZONES, wait=st.integers(0, 25), length=st.integers(1, 6), fold=FOLDS)
+def test_hours_minutes_and_seconds_by_the_letter(
+    text: str, start: datetime, tz: str, wait: int, length: int, fold: Fold
+) -> None:
+    rule = rrule(text, start=start, tz=tz, fold=fold)
+    lo = start.replace(tzinfo=UTC) + timedelta(wait)
+    hi = lo + timedelta(length)
+    expected = fired(text, start, tz, until=hi, gap="forward", fold=fold)
+    assert list(rule.between(lo, hi)) == [instant for instant in expected if instant > lo]
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=texts_by_day() | texts_by_clock(), start=STARTS, tz=ZONES, wait=DAYS, gap=GAPS)
+def test_looking_from_anywhere_is_looking_from_the_start(
+    text: str, start: datetime, tz: str, wait: timedelta, gap: Gap
+) -> None:
+    rule = rrule(text, start=start, tz=tz, gap=gap)
+    lo = start.replace(tzinfo=UTC) + wait
+    whole = islice(rule.between(start.replace(tzinfo=UTC) - timedelta(2), lo + timedelta(60)), 20_000)
+    later = [instant for instant in whole if instant > lo]
+    assert list(islice(rule.between(lo, lo + timedelta(60)), len(later))) == later
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=texts_by_day(),
+    start=STARTS,
+    tz=ZONES,
+    wait=DAYS,
+    length=st.integers(0, 20).map(timedelta),
+    gap=GAPS,
+    fold=FOLDS,
+)
+def test_the_fast_ways_find_what_the_general_one_finds(
+    text: str, start: datetime, tz: str, wait: timedelta, length: timedelta, gap: Gap, fold: Fold
+) -> None:
+    rule = rrule(text, start=start, tz=tz, gap=gap, fold=fold)
+    lo = start.replace(tzinfo=UTC) + wait - timedelta(1)
+    assert list(rule.between(lo, lo + length)) == list(rule._by_walls(lo, lo + length))
+
+
+SHARED = [
+    case
+    for case in lines("rrule.jsonl")
+    if case["valid"]
+    and case["certainty"] == "firm"
+    and "dateutil" in case.get("agree", ())
+    and "Z" not in case["rrule"]
+]
+
+
+@pytest.mark.parametrize("text", sorted({case["rrule"] for case in SHARED}))
+def test_dateutil_expands_a_whole_rule_to_the_same(text: str) -> None:
+    start = datetime(2019, 12, 31, 9, 45)  # noqa: DTZ001 - the last day of a year, in a week of the next
+    whole = rrulestr(text, dtstart=start)
+    ours = rrule(text, start=start, tz="UTC").preview(20)
+    assert [instant.replace(tzinfo=None) for instant in ours] == list(islice(whole, 20))
