@@ -17,6 +17,7 @@ import structlog
 from postdate.errors import Misconfigured
 from postdate.providers.egress import Address, AddressRefused, Egress, known_addresses, plain
 from postdate.providers.received import CountedStream
+from postdate.providers.trust import web_trust
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 """`resolve(host, port)` returns the host's addresses as text, the best first. Raises OSError where there are none."""
@@ -86,7 +87,7 @@ class GuardedTransport(httpx2.AsyncHTTPTransport):
     """httpx2's own transport over a guarded backend. It knows no proxies: those would connect elsewhere."""
 
     def __init__(self, egress: Egress, resolve: Resolve, limits: httpx2.Limits) -> None:
-        tls = httpx2.create_ssl_context(trust_env=False)
+        tls = web_trust()
         super().__init__(verify=tls, trust_env=False, limits=limits)
         if not isinstance(getattr(self, "_pool", None), httpcore2.AsyncConnectionPool):
             # What follows would be in vain, and every address open.

@@ -21,7 +21,6 @@ outcome of its own.
 from __future__ import annotations
 
 import asyncio
-import ssl
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
@@ -34,8 +33,10 @@ from postdate.providers.mail import SendEmail, written
 from postdate.providers.mailbox import Mailbox
 from postdate.providers.smtp_connections import Connection, Connections
 from postdate.providers.smtp_url import Security, SmtpServer
+from postdate.providers.trust import mail_trust
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterable, Iterator, Sequence
 
     from postdate.registry import Context
@@ -59,7 +60,7 @@ class Smtp:
     server: SmtpServer
     sender: Mailbox
     """The sender of e-mails that name none."""
-    tls: ssl.SSLContext = field(default_factory=ssl.create_default_context, repr=False)
+    tls: ssl.SSLContext = field(default_factory=mail_trust, repr=False)
     """Whose certificates are trusted: the system's, and those of SSL_CERT_FILE."""
     envelope_seconds: float = 30
     """How long everything before the message may take."""
