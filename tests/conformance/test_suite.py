@@ -11,6 +11,7 @@ from postdate.testing.conformance import Fixtures
 from postdate.testing.conformance.cases.deletion import DeletionCases
 from postdate.testing.conformance.cases.frozen import FrozenCases
 from postdate.testing.conformance.cases.guard import PublishGuardCases
+from postdate.testing.conformance.cases.pauses import PauseCases
 from postdate.testing.conformance.cases.view import ViewCases
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ TRIGGERS: list[tuple[str, str, Callable[..., Any], tuple[Any, ...]]] = [
         DeletionCases().test_deleting_an_owner_removes_its_actions_wherever_they_stand,
         ("profile",),
     ),
+    (
+        "postdate_pauses_deleted",
+        "workspaces",
+        PauseCases().test_deleting_a_workspace_deletes_its_pauses_and_quiet_hours_and_nobody_elses,
+        (),
+    ),
+    ("ended_pauses_frozen", "ended_pauses", PauseCases().test_the_record_of_ended_pauses_is_append_only, ()),
     ("postdate_profiles_deleted", "profiles", DeletionCases().test_the_system_profile_cannot_be_deleted, ()),
     ("scheduled_actions_update", "scheduled_actions", ViewCases().test_every_edit_of_every_column_is_refused, FAILED),
     ("scheduled_actions_delete", "scheduled_actions", ViewCases().test_a_row_is_never_deleted, FAILED),

@@ -21,6 +21,7 @@ from postdate.testing.conformance.cases.isolation import IsolationCases
 from postdate.testing.conformance.cases.keys import KeyCases
 from postdate.testing.conformance.cases.moving import MovingCases
 from postdate.testing.conformance.cases.odd_rows import OddRowCases
+from postdate.testing.conformance.cases.pauses import PauseCases
 from postdate.testing.conformance.cases.payloads import PayloadCases
 from postdate.testing.conformance.cases.postgres_view import PostgresViewCases
 from postdate.testing.conformance.cases.rescheduling import ReschedulingCases
@@ -78,6 +79,7 @@ class StoreConformance(
     OddRowCases,
     DeletionCases,
     FrozenCases,
+    PauseCases,
     TextCases,
     PayloadCases,
     InstantCases,
