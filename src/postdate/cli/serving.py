@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from postdate.errors import EngineStuck
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_PATIENCE = 5.0
-"""Seconds that what is left behind has to end when the process does."""
+_PATIENCE = 1.0
+"""Seconds that what is left behind has to end when the process does; runs have had theirs."""
 
 _log = structlog.get_logger("postdate")
 

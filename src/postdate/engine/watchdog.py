@@ -87,4 +87,4 @@ class Watchdog:
     def _where(self) -> str:
         """Return what the watched thread is doing: the line that blocks the event loop, or the loop itself."""
         frame = sys._current_frames().get(self._watched)  # noqa: SLF001 - documented, for this purpose
-        return "".join(format_stack(frame, limit=-8)) if frame is not None else ""
+        return "".join(format_stack(frame, limit=8)) if frame is not None else ""

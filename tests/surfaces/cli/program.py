@@ -30,16 +30,16 @@ class Running:
         self._reader = Thread(target=self._read, args=(process.stderr,), daemon=True)
         self._reader.start()
 
-    def wait_for(self, event: str) -> dict[str, Any]:
-        """Return the next JSON line that tells of `event`."""
+    def wait_for(self, *events: str) -> dict[str, Any]:
+        """Return the next JSON line that tells of one of these."""
         while True:
             try:
                 line = self._lines.get(timeout=PATIENCE)
             except Empty:
-                raise AssertionError(f"{event!r} was not told within {PATIENCE} s: {self.said}") from None
-            assert line is not None, f"ended without telling of {event!r}: {self.said}"
+                raise AssertionError(f"{events} was not told within {PATIENCE} s: {self.said}") from None
+            assert line is not None, f"ended without telling of {events}: {self.said}"
             told: dict[str, Any] = json.loads(line)
-            if told["event"] == event:
+            if told["event"] in events:
                 return told
 
     def signal(self, number: signal.Signals) -> None:
