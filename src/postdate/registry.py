@@ -134,7 +134,11 @@ class ActionType:
         loaded = self.load(stored)
         if self.admit is not None:
             self.admit(loaded, target)
-        return stored if self.payload is None else checked(self.payload.dump_python(loaded, mode="json"))
+        if self.payload is None:
+            return stored
+        dumped = self.payload.dump_python(loaded, mode="json")
+        # by their texts: `==` takes 1, 1.0 and True for one
+        return stored if repr(dumped) == repr(stored) else checked(dumped)
 
     def load(self, stored: Mapping[str, object]) -> Any:
         """Return the stored payload as the handler wants it. Raises `InvalidPayload`."""

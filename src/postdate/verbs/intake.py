@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from postdate.kernel import Kernel
     from postdate.store.transaction import Transaction
 
+_ASKED = tuple(each.name for each in fields(Request))
+
 SCHEDULED = "schedule"
 """The cause of an action's first event."""
 
@@ -260,4 +262,4 @@ def replacement(request: Request, **changes: Any) -> Request:
 
 def _asked(request: Request) -> dict[str, Any]:
     """Return what was asked, without what has become of it where this is an `Action`."""
-    return {each.name: getattr(request, each.name) for each in fields(Request)}
+    return {name: getattr(request, name) for name in _ASKED}
