@@ -122,7 +122,7 @@ def test_a_process_that_was_stopped_past_its_lease_goes_on_where_nobody_has_sett
 
 
 def test_after_a_kill_in_mid_call_each_types_policy_decides(shop: Shop) -> None:
-    """SC01, SC04: in doubt; called again with the same key; or asked about, and nothing is sent."""
+    """In doubt; called again with the same key; or asked about, and nothing is sent."""
     names = ("slow", "repeatable", "answerable")
     actions = {name: shop.app.sync.schedule(name, {"thing_id": name}, at=NOW) for name in names}
     killed = shop.working(**SHORT)
@@ -186,7 +186,7 @@ def test_a_stuck_process_says_where_and_ends_with_an_exit_code_of_its_own(corner
 
 
 def test_engines_side_by_side_drain_a_queue_and_call_each_action_once(shop: Shop) -> None:
-    """SC03: four on PostgreSQL, two on SQLite."""
+    """Four on PostgreSQL, two on SQLite."""
     on_sqlite = shop.app.kernel.database.is_sqlite
     count, workers = (2_000, 2) if on_sqlite else (5_000, 4)
     things = [{"thing_id": str(number)} for number in range(count)]
