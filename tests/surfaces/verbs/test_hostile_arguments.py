@@ -9,8 +9,10 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from itertools import count
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 
 from postdate import Action, Invalid, Misconfigured, NewAction, OwnerNotFound, Postdate, PostdateError, SyncVerbs
 from postdate.store.schema import SYSTEM_PROFILE
@@ -80,6 +82,8 @@ RIGHT: dict[str, Any] = {
     "at": SOON,
     "actions": [NewAction(action_type="note", payload={}, at=SOON)],
     "url": "https://hooks.example/",
+    "workspace": UUID(int=7),
+    "hours": "22:00-07:00",
 }
 """What is given for the other arguments where a verb cannot do without; `action` is made anew each time."""
 
@@ -95,20 +99,29 @@ def parameters(verb: Any) -> dict[str, inspect.Parameter]:
 def app(sqlite_url: str) -> Iterator[Postdate]:
     opened = Postdate(sqlite_url)
     opened.action("note")(lambda ctx, payload: None)
+    with opened.kernel.database.sync_engine.begin() as connection:
+        connection.execute(text("insert into workspaces (id) values (:id)"), {"id": str(RIGHT["workspace"])})
     yield opened
     opened.kernel.database.close_sync()
 
 
 def given(app: Postdate, verb: str, argument: str, value: object) -> dict[str, Any]:
     """Return arguments that are right but for one."""
-    needed = [each.name for each in parameters(VERBS[verb]).values() if each.default is inspect.Parameter.empty]
-    right = {name: queued(app).id if name == "action" else RIGHT[name] for name in needed if name != argument}
+    right = {name: queued(app).id if name == "action" else RIGHT[name] for name in needed(verb) if name != argument}
+    if argument == "tz" and "hours" in right:
+        return right | {argument: value}
+    if "hours" in parameters(VERBS[verb]):
+        right["tz"] = "Europe/Lisbon"
     if argument in {"tz", "gap", "fold"}:
         right["at"] = "2099-03-14T09:00"
         right.setdefault("tz", "Europe/Lisbon")
     if argument == "note" and "force" in parameters(VERBS[verb]):
         right["force"] = True
     return right | {argument: value}
+
+
+def needed(verb: str) -> list[str]:
+    return [each.name for each in parameters(VERBS[verb]).values() if each.default is inspect.Parameter.empty]
 
 
 def queued(app: Postdate) -> Action:
@@ -130,6 +143,7 @@ def raw_errors(call: Callable[[Any], object]) -> list[str]:
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_verb_takes_an_argument_or_says_what_is_wrong_with_it(app: Postdate, verb: str) -> None:
+    assert {*needed(verb)} <= {*RIGHT, "action"}, "say in RIGHT what is right for the others"
     for argument in parameters(VERBS[verb]):
         raw = raw_errors(lambda value: getattr(app.sync, verb)(**given(app, verb, argument, value)))  # noqa: B023
         assert not raw, argument
