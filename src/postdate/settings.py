@@ -43,10 +43,16 @@ class Settings(BaseSettings):
     """The POSTDATE_* settings, validated once. Durations are seconds, or ISO 8601 as in PT30S."""
 
     model_config = SettingsConfigDict(
-        env_prefix=_PREFIX, frozen=True, extra="ignore", validate_by_name=True, validate_by_alias=True
+        env_prefix=_PREFIX,
+        frozen=True,
+        extra="ignore",
+        validate_by_name=True,
+        validate_by_alias=True,
+        hide_input_in_errors=True,  # it may be a secret
     )
 
-    database_url: str = "sqlite:///postdate.db"
+    database_url: str = Field(default="sqlite:///postdate.db", repr=False)
+    """It may hold a password."""
     schema_name: str = Field(default="postdate", validation_alias="POSTDATE_SCHEMA")
     table_prefix: str = ""
     profiles_table: str | None = None
