@@ -184,12 +184,13 @@ class Memory:
                 return OverlapTaken
         return None
 
-    def cancel(self, item: Item, *, free_idempotency_key: bool) -> None:
+    def cancel(self, item: Item, *, free_idempotency_key: bool) -> Item:
         """Cancel what is queued; past that nothing happens."""
         if item.status is Status.QUEUED:
             self._end(item, Status.CANCELLED, Reason.USER)
             if free_idempotency_key:
                 self.remembered = {under: kept for under, kept in self.remembered.items() if kept[1] is not item}
+        return item
 
     def reschedule(self, item: Item, *, at: datetime) -> Item | Refusal:
         """Return what takes its place."""

@@ -1,4 +1,4 @@
-"""How does an app break what postdate keeps? By giving the lease of its own run back."""
+"""How do apps break what postdate keeps? By giving the lease of a run back, or by not even starting."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import update
 
-from postdate import Context, Postdate
+from postdate import ActionType, Context, NotConfigured, Postdate
 from postdate.store.queue import lease_cleared
 
 if TYPE_CHECKING:
     from postdate import Action
 
 app = Postdate()
+unable = Postdate()
 
 
 @app.action("post")
@@ -29,3 +30,11 @@ def meddle(action: Action, database_url: str) -> None:
         queue = tx.tables.queue
         tx.execute(update(queue).where(queue.c.action_id == action.id).values(**lease_cleared()))
     there.kernel.database.close_sync()
+
+
+def lacking() -> None:
+    """Refuse to start."""
+    raise NotConfigured("SHOP_URL", needed_by="post")
+
+
+unable.include(ActionType(name="post", handler=post, configured=lacking))

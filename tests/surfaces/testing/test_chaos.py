@@ -67,6 +67,13 @@ def test_an_app_that_breaks_a_promise_is_found_out(sqlite_url: str) -> None:
     assert "BROKEN: nothing is run twice" in str(report)
 
 
+def test_workers_that_cannot_even_start_are_told_and_not_waited_for(sqlite_url: str) -> None:
+    request = NewAction(action_type="post", payload={}, at=LONG_AGO)
+    report = chaos("tests.surfaces.testing.meddling_shop:unable", sqlite_url, [request], workers=2, faults=())
+    assert {"no worker ends by itself", "what is due is fired"} <= {one.rule for one in report.broken}
+    assert "post needs SHOP_URL" in str(report)
+
+
 def test_the_same_seed_plans_the_same_faults_each_once_and_early_enough_to_hurt() -> None:
     plans = [plan(tuple(Fault), runs=100, seed=seed) for seed in (1, 1, 2)]
     assert plans[0] == plans[1] != plans[2]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from postdate.testing.chaos.faults import Fault
+from postdate.testing.chaos.worker import AWAY
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 20.0
 _SAID = 2000
+_EXPECTED = {0, AWAY, -signal.SIGKILL, -signal.SIGTERM}
+"""How workers may end; by SIGTERM where they had not even begun."""
 
 
 @dataclass
@@ -62,8 +65,16 @@ class Crew:
         stdin.write(f"step {seconds}\n")
         stdin.flush()
 
+    def tend(self) -> None:
+        """Start another worker for each that has ended by itself."""
+        for worker, process in list(self._processes.items()):
+            if process.poll() is not None:
+                self._note_failure(self._processes.pop(worker))
+                self.start()
+
     def somebody(self, worker: int) -> int:
         """Return the worker, or another where it is gone."""
+        self.tend()
         return worker if worker in self._processes else next(iter(self._processes))
 
     def dismiss(self) -> None:
@@ -101,6 +112,6 @@ class Crew:
     def _note_failure(self, process: subprocess.Popen[str]) -> None:
         if process.stdin:
             process.stdin.close()
-        if process.returncode not in {0, -signal.SIGKILL, -signal.SIGTERM}:  # the last: it had not even begun
+        if process.returncode not in _EXPECTED:
             said = (self.folder / "stderr").read_text("utf-8", errors="replace")[-_SAID:]
             self.failed.append(f"worker {process.pid} ended with code {process.returncode}: {said}")

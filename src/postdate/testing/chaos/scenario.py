@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 TIMEOUT, MARGIN, PAUSE = 2.0, 1.5, 0.1
 _PATIENCE = 60.0
 _STANDSTILL = 5.0
+_FAILURES = 2
+"""With more workers than these ending by themselves there is nothing to wait for."""
 _A_LOOK = 0.02
 
 
@@ -245,8 +247,9 @@ class _Scenario:
         """Wait until the condition holds, and say whether it came to that in time."""
         given_up = monotonic() + within
         while not condition():
-            if monotonic() > given_up:
+            if monotonic() > given_up or len(self.crew.failed) > _FAILURES:
                 return False
+            self.crew.tend()
             Event().wait(_A_LOOK)
         return True
 

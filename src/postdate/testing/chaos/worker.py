@@ -16,7 +16,10 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Thread
+from traceback import print_exc
 from typing import TYPE_CHECKING, Any, get_args
+
+from sqlalchemy.exc import DBAPIError
 
 from postdate.app import Postdate
 from postdate.clock import Clock, ManualClock, SystemClock
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 
 AFTERMATH = timedelta(days=1)
 """How much time passes in the end, so that every lease and every wait is over."""
+
+AWAY = 75
+"""The exit code of a worker that found no database when it began: whoever supervises it starts it anew."""
 
 SLOTS = 4
 """How many runs of a type a worker has at once, so that all of them have some."""
@@ -158,6 +164,9 @@ async def _work(app: Postdate) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     try:
         await app.run(stop)
+    except (DBAPIError, OSError):  # once begun, an engine sits these out
+        print_exc()
+        sys.exit(AWAY)
     finally:
         await app.close()
 
