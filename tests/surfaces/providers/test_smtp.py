@@ -319,6 +319,26 @@ async def test_starttls_is_never_left_out_because_the_server_lacks_it(smtp: Make
     assert mailroom.envelopes == []
 
 
+@pytest.mark.parametrize(
+    ("url", "script"),
+    [
+        ("smtps://127.0.0.1:{port}", {"greeting": Ending.SILENCE}),
+        ("smtp+starttls://127.0.0.1:{port}", {"EHLO": "250-mx.test\r\n250 STARTTLS", "STARTTLS": Ending.SILENCE}),
+        ("smtp+starttls://127.0.0.1:{port}", {"EHLO": "250-mx.test\r\n250 STARTTLS", "STARTTLS": "220 go on"}),
+        ("smtp://shop:hunter2@127.0.0.1:{port}", {"EHLO": "250-mx.test\r\n250 AUTH PLAIN", "AUTH": Ending.SILENCE}),
+    ],
+    ids=["TLS", "STARTTLS", "TLS after STARTTLS", "AUTH"],
+)
+async def test_a_server_that_falls_silent_before_it_is_private_or_knows_us_is_left_in_time(
+    smtp: MakeSmtp, http: httpx2.AsyncClient, scripted: ScriptedSmtp, url: str, script: dict[str, str]
+) -> None:
+    scripted.script = script
+    with pytest.raises(NotSent, match=r"no answer within 0\.2 seconds") as left:
+        await asyncio.wait_for(smtp(scripted.port, url, envelope_seconds=0.2).send(context(http), HELLO), 10)
+    assert "hunter2" not in str(left.value)
+    assert "MAIL" not in scripted.seen
+
+
 async def test_a_wrong_password_sends_nothing_and_is_not_the_messages_fault(
     smtp: MakeSmtp, http: httpx2.AsyncClient, authority: trustme.CA
 ) -> None:
