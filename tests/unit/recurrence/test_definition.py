@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import get_args
@@ -17,6 +18,7 @@ from tests.unit.recurrence.cases import lines
 from tests.unit.recurrence.definition import fired
 from tests.unit.recurrence.texts import texts_by_clock, texts_by_day
 
+EXAMPLES = int(os.environ.get("POSTDATE_RECURRENCE_EXAMPLES", "100"))
 ZONES = st.sampled_from(
     [
         "UTC",
@@ -38,7 +40,7 @@ GAPS = st.sampled_from(get_args(Gap))
 FOLDS = st.sampled_from(get_args(Fold))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * EXAMPLES, deadline=None)
 @given(text=texts_by_day(), start=STARTS, tz=ZONES, wait=DAYS, length=LENGTHS, gap=GAPS, fold=FOLDS)
 @example(  # the wall times of one change, out of their order
     text="FREQ=DAILY;BYHOUR=2,3;BYMINUTE=0,30",
@@ -59,7 +61,7 @@ def test_days_weeks_months_and_years_by_the_letter(
     assert list(rule.between(lo, hi)) == [instant for instant in expected if instant > lo]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(text=texts_by_clock(), start=STARTS, tz=ZONES, wait=st.integers(0, 25), length=st.integers(1, 6), fold=FOLDS)
 def test_hours_minutes_and_seconds_by_the_letter(
     text: str, start: datetime, tz: str, wait: int, length: int, fold: Fold
@@ -71,7 +73,7 @@ def test_hours_minutes_and_seconds_by_the_letter(
     assert list(rule.between(lo, hi)) == [instant for instant in expected if instant > lo]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=2 * EXAMPLES, deadline=None)
 @given(text=texts_by_day() | texts_by_clock(), start=STARTS, tz=ZONES, wait=DAYS, gap=GAPS)
 def test_looking_from_anywhere_is_looking_from_the_start(
     text: str, start: datetime, tz: str, wait: timedelta, gap: Gap
@@ -83,7 +85,7 @@ def test_looking_from_anywhere_is_looking_from_the_start(
     assert list(islice(rule.between(lo, lo + timedelta(60)), len(later))) == later
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * EXAMPLES, deadline=None)
 @given(
     text=texts_by_day(),
     start=STARTS,

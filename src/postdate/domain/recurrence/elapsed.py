@@ -8,7 +8,7 @@ arithmetic as long as the zone keeps its offset, and no further than to where it
 from __future__ import annotations
 
 from bisect import bisect_right
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import dropwhile, islice, product
 from math import gcd
@@ -69,6 +69,7 @@ class _Steps:
             self._within = [minute * MINUTE + second for minute, second in product(minutes, seconds)]
         self._by_day = parts.picks_days or bool(parts.months)
         self._slots = _slots(parts)
+        self._empty = bool(parts.positions) and min(map(abs, parts.positions)) > max(1, len(self._within))
         self.plain = not (self._by_day or self._within or self._slots or parts.positions)
 
     def begin(self, number: int) -> int:
@@ -80,6 +81,8 @@ class _Steps:
         if self.plain:
             first = self.begin(max(0, (lo - self._origin) // self._step + 1))
             yield from range(first, hi + 1, self._step)
+            return
+        if self._empty:
             return
         number, tries = max(0, (lo - self._origin) // self._step), 0
         searched = self.begin(number)
@@ -115,8 +118,9 @@ class _Steps:
         return sorted(second for second in found if self._clock(second) % self._unit in self._within)
 
     def _fits(self, second: int) -> bool:
-        wall = self._wall(second)
-        if self._slots and _clock(wall) // self._unit not in _slot_set(self._parts):
+        wall, parts = self._wall(second), self._parts
+        named = ((parts.hours, wall.hour), (parts.minutes, wall.minute), (parts.seconds, wall.second))
+        if any(numbers and number not in numbers for numbers, number in named):
             return False
         return not self._by_day or self._names(wall.toordinal())
 
@@ -138,17 +142,29 @@ class _Steps:
 
     def _to_slot(self, number: int, wall: datetime, hi: int) -> int | None:
         """Return the number of the next period that holds a slot, or of the one in which the clocks change first."""
+        ahead, begin = self._steps_ahead(wall), self.begin(number)
+        if ahead is not None:
+            change = self._change(begin, min(self.begin(number + ahead), hi))
+            return number + ahead if change is None else max(number + 1, self._reaching(change))
+        horizon = min(max(begin + 2 * _YEAR, _SETTLED), hi)
+        while (change := self._change(begin, horizon)) is not None:
+            number, begin = max(number + 1, self._reaching(change)), change
+            end = self.begin(number) + self._unit - 1
+            if self._steps_ahead(self._wall(end) - timedelta(seconds=self._unit - 1)) is not None:
+                return number
+        return None
+
+    def _steps_ahead(self, wall: datetime) -> int | None:
+        """Return after how many steps a period that begins at `wall` is followed by one with a slot, offsets apart."""
         slots: Sequence[int] = self._slots
         slot, rest = divmod(_clock(wall), self._unit)
         if rest and self._within:  # the period reaches into the next slot
             slots = sorted({*slots, *((slot - 1) % (DAY // self._unit) for slot in slots)})
-        ahead = _steps_to(slots, slot, self._parts.interval, DAY // self._unit)
-        begin = self.begin(number)
-        limit = max(begin + 2 * _YEAR, _SETTLED) if ahead is None else self.begin(number + ahead)
-        change = next_change(self._zone, instant_of(begin), instant_of(min(limit, hi)))
-        if change is not None:
-            return max(number + 1, self._reaching(seconds_of(change)))
-        return None if ahead is None else number + ahead
+        return _steps_to(slots, slot, self._parts.interval, DAY // self._unit)
+
+    def _change(self, lo: int, hi: int) -> int | None:
+        change = next_change(self._zone, instant_of(lo), instant_of(hi))
+        return None if change is None else seconds_of(change)
 
     def _reaching(self, second: int) -> int:
         """Return the number of the first period that does not end before `second`."""
@@ -166,7 +182,7 @@ def _clock(wall: datetime) -> int:
     return wall.hour * HOUR + wall.minute * MINUTE + wall.second
 
 
-@lru_cache(maxsize=16)  # some have 86,400
+@lru_cache(maxsize=4)  # some have 86,400
 def _slots(parts: Parts) -> tuple[int, ...]:
     """Return which of the day's hours, minutes or seconds, by the rule's frequency, it may fire in; none: in any."""
     units: list[tuple[int, tuple[int, ...], int]] = [(HOUR, parts.hours, 24)]
@@ -179,11 +195,6 @@ def _slots(parts: Parts) -> tuple[int, ...]:
     clocks = product(*(named or range(most) for _, named, most in units))
     sizes = [size for size, _, _ in units]
     return tuple(sum(map(int.__mul__, clock, sizes)) // sizes[-1] for clock in clocks)
-
-
-@lru_cache(maxsize=16)
-def _slot_set(parts: Parts) -> frozenset[int]:
-    return frozenset(_slots(parts))
 
 
 def _steps_to(slots: Sequence[int], slot: int, interval: int, per_day: int) -> int | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 4000
 MAX_COUNT = 100_000
+MAX_COUNTED = 10_000  # where occurrences can only be counted one by one
 MAX_INTERVAL = 999_999_999
 
 _SHOWN = 20
@@ -215,6 +216,7 @@ _FIELDS = {
     "BYSECOND": "seconds",
     "BYSETPOS": "positions",
 }
+_BY = {name for name in _READERS if name.startswith("BY")}
 _FORBIDDEN = {  # the combinations that RFC 5545's table marks N/A
     "BYWEEKNO": tuple(freq for freq in Freq if freq is not Freq.YEARLY),
     "BYYEARDAY": (Freq.MONTHLY, Freq.WEEKLY, Freq.DAILY),
@@ -233,5 +235,7 @@ def _check_together(said: Parts, given: dict[str, str]) -> None:
             _refuse("BYDAY", f"must not count weekdays in a {said.freq.name} rule", given["BYDAY"])
         if said.week_numbers:
             _refuse("BYDAY", "must not count weekdays beside BYWEEKNO", given["BYDAY"])
-    if said.positions and not any(name.startswith("BY") and name != "BYSETPOS" for name in given):
+    if said.freq >= Freq.HOURLY and (said.count or 0) > MAX_COUNTED and _BY & given.keys():
+        _refuse("COUNT", f"must be at most {MAX_COUNTED} beside BY parts in a {said.freq.name} rule", given["COUNT"])
+    if said.positions and not _BY & given.keys() - {"BYSETPOS"}:
         _refuse("BYSETPOS", "must have another BY part to choose from", given["BYSETPOS"])

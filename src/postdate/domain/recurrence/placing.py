@@ -24,6 +24,10 @@ _MOST = timedelta(hours=26)
 """Further apart than any two readings of one wall time, and than any zone and UTC."""
 
 
+_FIRST_CHANGES = datetime(1800, 1, 1, tzinfo=UTC)
+"""Before this no zone has a change: each keeps the mean time of its place."""
+
+
 def placed(
     walls: Iterable[datetime], zone: ZoneInfo, *, fold: Fold, skipped: Callable[[datetime], datetime]
 ) -> Iterator[datetime]:
@@ -107,6 +111,7 @@ def next_change(zone: ZoneInfo, lo: datetime, hi: datetime) -> datetime | None:
     if zone.utcoffset(None) is not None:  # it keeps one offset for ever
         return None
     day, offset = timedelta(days=1), _offset(zone, lo)
+    lo = max(lo, min(hi, _FIRST_CHANGES))
     while lo < hi:
         ahead = min(hi, lo + day) if hi - lo > day else hi
         if _offset(zone, ahead) != offset:

@@ -49,8 +49,8 @@ def steady(
     parts: Parts, start: datetime, offset: timedelta, *, lo: datetime, hi: datetime, last: datetime | None
 ) -> Iterator[datetime]:
     """Yield the instants (UTC) later than `lo`, up to `hi` and the wall time `last`, of a simple rule."""
-    length, pattern = _length(parts), _pattern(parts)
     try:
+        length, pattern = _length(parts), _pattern(parts)
         first = start.replace(tzinfo=UTC) - offset
         begin = _begin(parts, start).replace(tzinfo=UTC) - offset
         if last is not None:
@@ -105,7 +105,6 @@ def _begin(parts: Parts, start: datetime) -> datetime:
     return datetime.combine(start.date() - timedelta(days=into), datetime.min.time())
 
 
-@lru_cache(maxsize=64)
 def _pattern(parts: Parts) -> tuple[timedelta, ...]:
     """Return the distances from the begin of a period at which the rule fires, in their order."""
     days = sorted((day - parts.week_start) % _WEEK for _, day in parts.weekdays) or [0]

@@ -52,7 +52,8 @@ def walls(parts: Parts, start: datetime, *, since: datetime, last: datetime) -> 
     """Yield the wall times of a rule of `completed` parts from `start` and `since` on, up to `last`; naive, rising."""
     floor = max(start, since)
     times = [time(*clock) for clock in product(parts.hours, parts.minutes, parts.seconds)]
-    if parts.positions and min(map(abs, parts.positions)) > _MOST_DAYS[parts.freq] * len(times):
+    most = len(parts.weekdays) if parts.freq is Freq.WEEKLY else _MOST_DAYS[parts.freq]
+    if parts.positions and min(map(abs, parts.positions)) > most * len(times):
         return
     cycle = _CYCLES[parts.freq] // gcd(_CYCLES[parts.freq], parts.interval)
     barren = 0
@@ -125,16 +126,19 @@ def _days(parts: Parts, start: date, since: int, last: int) -> Iterator[list[int
         return
     if next_day(parts, since) is None:
         return
-    for year in range(date.fromordinal(since).year, date.fromordinal(last).year + 1):
+    cycle = CYCLE * parts.interval // gcd(_DAYS_IN_CYCLE, parts.interval)
+    found = first = date.fromordinal(since).year
+    for year in range(first, date.fromordinal(last).year + 1):
         fitting = [day for day in days_of_year(parts, year, since=since) if not (day - begin) % parts.interval]
-        if parts.positions:
-            yield from ([day] for day in fitting)
-        else:
-            yield fitting
+        if fitting:
+            found = year
+        elif year - found > cycle:
+            return
+        yield from ([day] for day in fitting)
 
 
 _PERIODS = {Freq.YEARLY: _years, Freq.MONTHLY: _months, Freq.WEEKLY: _weeks, Freq.DAILY: _days}
-_MOST_DAYS = {Freq.YEARLY: 366, Freq.MONTHLY: 31, Freq.WEEKLY: 7, Freq.DAILY: 1}
+_MOST_DAYS = {Freq.YEARLY: 366, Freq.MONTHLY: 31, Freq.DAILY: 1}
 _CYCLES = {
     Freq.YEARLY: CYCLE,
     Freq.MONTHLY: CYCLE * _MONTHS,
