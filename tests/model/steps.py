@@ -50,9 +50,10 @@ class Decide:
 
 @dataclass(frozen=True)
 class Import:
-    """History from elsewhere arrives, past the guard."""
+    """History from elsewhere arrives, past the guard: of a thing of its own, or, by number, of one that is there."""
 
     asked: tuple[Ask, int]
+    like: int | None
     status: Status
     reason: Reason | None
 
@@ -131,10 +132,13 @@ WAYS: dict[str, tuple[int, strategies.SearchStrategy[Step]]] = {
         ),
     ),
     "import": (
-        1,
-        strategies.tuples(
-            asks(), strategies.sampled_from([(Status.PUBLISHED, None), (Status.FAILED, Reason.UNCONFIRMED)])
-        ).map(lambda drawn: Import(drawn[0], *drawn[1])),
+        2,
+        strategies.builds(
+            lambda asked, like, ended: Import(asked, like, *ended),
+            asks(),
+            strategies.none() | NUMBERS,
+            strategies.sampled_from([(Status.PUBLISHED, None), (Status.FAILED, Reason.UNCONFIRMED)]),
+        ),
     ),
     "delete owner": (1, strategies.integers(1, 2).map(DeleteOwner)),
     "claim": (5, strategies.integers(1, 3).map(Claim)),
@@ -146,7 +150,7 @@ WAYS: dict[str, tuple[int, strategies.SearchStrategy[Step]]] = {
             max_size=4,
         ).map(Settle),
     ),
-    "recover": (2, strategies.just(Recover())),
+    "recover": (3, strategies.just(Recover())),
     "move clock": (3, minutes(5, 20, 20, 60, 180, -5, -60).map(MoveClock)),
 }
 # Chosen by weight, in one rule: left to itself, hypothesis leaves whole rules out of an example.

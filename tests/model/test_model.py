@@ -152,7 +152,11 @@ class Machine(RuleBasedStateMachine):
         self.compare(expected or item, made)
 
     def import_history(self, step: Import) -> None:
-        ask = replace(self.owned(step.asked), expires_at=None, overlap_key=None, idempotency_key=None)
+        ask = self.owned(step.asked)
+        if step.like is not None and self.memory.items:
+            there = self.memory.items[-1 - step.like % len(self.memory.items)].ask
+            ask = replace(ask, action_type=there.action_type, thing=there.thing, target=there.target)
+        ask = replace(ask, expires_at=None, overlap_key=None, idempotency_key=None)
         if ask.workspace is None or ask.workspace in self.memory.workspaces:
             made = self.world.import_history(ask, step.status, step.reason)
             self.memory.items.append(
@@ -195,9 +199,9 @@ class Machine(RuleBasedStateMachine):
         self.runs = [run for run in self.runs if run not in vanished]
 
     def run_of(self, number: int) -> Claimed | None:
-        """Return one of the runs that still hold their lease, or, every fourth time, any."""
+        """Return one of the runs that still hold their lease, or, every third time, any."""
         holding = [run for run in self.runs if self.item_of(run) is not None]
-        among = holding if holding and number % 4 else self.runs
+        among = holding if holding and number % 3 else self.runs
         return among[-1 - number % len(among)] if among else None
 
     def item_of(self, run: Claimed) -> Item | None:
