@@ -53,7 +53,8 @@ def enable_endpoint(
     """Let webhooks of the workspace, else of the user, else of actions without an owner, be sent there again.
 
     Returns the endpoint as it was disabled. Who did it stands in the history of the action that found it gone. What was
-    refused in the meantime stays so until it is retried. Raises `EndpointNotDisabled`, or `Invalid` naming the field.
+    refused in the meantime stays so until it is retried. Raises `EndpointNotDisabled`, `OwnerNotFound` where the owner
+    is being deleted, or `Invalid` naming the field.
     """
     known_as, owner = _known_as(url), _owner(workspace, user) or SYSTEM_PROFILE
     actor, note = actor_name(actor), note_text(note)

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from postdate import EndpointNotDisabled, Invalid, Postdate, Settings
+from postdate import DisabledEndpoint, EndpointNotDisabled, Invalid, OwnerNotFound, Postdate, Settings
 from postdate.domain.outcome import Published, Rejected, Unconfirmed
 from postdate.providers.builtin import builtin_action_types
 from postdate.providers.web_url import endpoint
@@ -190,6 +190,27 @@ async def test_of_those_who_enable_at_once_one_does(app: Postdate, receiver: Htt
     told = await asyncio.gather(*enabling, return_exceptions=True)
     assert sorted(type(each).__name__ for each in told) == ["DisabledEndpoint", *["EndpointNotDisabled"] * 3]
     assert [event.cause for event in await app.history(gone.id)].count("endpoint_enabled") == 1
+
+
+async def test_nothing_is_left_of_an_owner_who_is_deleted_while_somebody_enables(
+    app: Postdate, receiver: HttpReceiver
+) -> None:
+    receiver.answer, tables = answer("410 Gone"), "" if app.kernel.database.is_sqlite else "postdate."
+
+    async def deleted(owner: UUID) -> None:
+        async with app.kernel.database.async_engine.begin() as connection:
+            await connection.execute(text(f"delete from {tables}workspaces where id = '{owner}'"))
+
+    for _ in range(4):
+        ours = await a_workspace(app)
+        await called(app, receiver.url, workspace=ours)
+        enabling = app.enable_endpoint(receiver.url, workspace=ours)
+        told, gone = await asyncio.gather(enabling, deleted(ours), return_exceptions=True)
+        assert isinstance(told, DisabledEndpoint | EndpointNotDisabled | OwnerNotFound)
+        assert gone is None, "neither waits for the other for ever"
+    async with app.kernel.database.async_engine.connect() as connection:
+        for table in ("action_events", "disabled_endpoints"):
+            assert (await connection.execute(text(f"select count(*) from {tables}{table}"))).scalar() == 0
 
 
 NO_ADDRESS = ["", "nonsense", "ftp://a.example/", "https://a.example:99999/", "https://me:pw@a.example/"]
