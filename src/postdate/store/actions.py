@@ -12,14 +12,15 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
 from postdate.domain.action import Intent, Request
 from postdate.domain.text import cleaned
 from postdate.errors import Invalid
-from postdate.store.sets import one_of, rowset
+from postdate.store.sets import one_of, one_of_named, rowset_named, rowset_texts, set_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import RowMapping, Table
+    from sqlalchemy import Insert, RowMapping, Select, Table
+    from sqlalchemy.sql.dml import ReturningInsert
     from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.store.transaction import Transaction
@@ -55,17 +56,20 @@ class Admission:
     invalid: Mapping[UUID, Invalid] = field(default_factory=dict)
 
 
-def insert_actions(tx: Transaction, requests: Sequence[Request]) -> Admission:
+def insert_actions(tx: Transaction, requests: Sequence[Request], *, in_savepoint: bool = True) -> Admission:
     """Insert what the unique keys and the publish guard admit; the rest drops out row by row (P26, P55, P64).
 
     Where two requests of one call share a key and an overlap key, the first is admitted. Owners must be held
-    (`hold_owners`).
+    (`hold_owners`). Without a savepoint, which is for the one transaction that can be begun anew, the rare error that
+    it would undo is raised: `IntegrityError` or `DataError`.
     """
     if not requests:
         return Admission(admitted=frozenset())
     # One order for all, so that two calls that share keys wait for each other rather than deadlock. Overlap keys come
     # first: a thing hardly ever has two of them, while many things may share one.
     ordered = sorted(requests, key=lambda request: (request.overlap_key or "", request.key or ""))
+    if not in_savepoint:
+        return Admission(admitted=_insert_set(tx, ordered))
     try:
         with tx.savepoint():
             return Admission(admitted=_insert_set(tx, ordered))
@@ -89,22 +93,28 @@ def _insert_one_by_one(tx: Transaction, requests: Sequence[Request]) -> Admissio
 
 def _insert_set(tx: Transaction, requests: Sequence[Request]) -> frozenset[UUID]:
     """Write `queue` first, in the order of the requests, then `actions` for those that got in."""
-    admitted = frozenset(tx.execute(_enqueue(tx, requests)).scalars())
+    queued = rowset_texts(
+        tx, "asked", _queued_types(tx), [_queue_row(request, place) for place, request in enumerate(requests)]
+    )
+    admitted = frozenset(tx.execute(tx.prepared(_enqueue), queued).scalars())
     winners = [_action_row(request) for request in requests if request.id in admitted]
     if winners:
         # what nobody asked for is null anyway: half of the columns, as a rule
-        given = [name for name in _ASKED if any(row[name] is not None for row in winners)]
-        source = rowset(tx, "asked", _types(tx.tables.actions, given), winners)
-        tx.execute(insert(tx.tables.actions).from_select(given, select(source)))
+        given = tuple(name for name in _ASKED if any(row[name] is not None for row in winners))
+        asked = rowset_texts(tx, "asked", _types(tx.tables.actions, given), winners)
+        tx.execute(tx.prepared(_insert_asked, given), asked)
         announce_queued(tx, [row["publish_at"] for row in winners], now=requests[0].created_at)
     return admitted
 
 
-def _enqueue(tx: Transaction, requests: Sequence[Request]) -> Any:
-    q = tx.tables.queue
-    rows = [{**_queue_row(request), "place": place} for place, request in enumerate(requests)]
-    source = rowset(tx, "asked", {**_types(q, _QUEUED), "place": Integer()}, rows)
-    o = tx.tables.outcomes
+def _insert_asked(tx: Transaction, given: Sequence[str]) -> Insert:
+    source = rowset_named(tx, "asked", _types(tx.tables.actions, given))
+    return insert(tx.tables.actions).from_select(given, select(source))
+
+
+def _enqueue(tx: Transaction) -> ReturningInsert[Any]:
+    q, o = tx.tables.queue, tx.tables.outcomes
+    source = rowset_named(tx, "asked", _queued_types(tx))
     # a value, not `exists`, which a plan may turn into a join that reads every outcome
     guard = select(o.c.action_id).where(o.c.key == source.c.key, _guarding(o)).limit(1).scalar_subquery()
     chosen = select(*(source.c[name] for name in _QUEUED)).where(guard.is_(None)).order_by(source.c.place)
@@ -122,9 +132,13 @@ def guarded_keys(tx: Transaction, keys: Collection[str]) -> dict[str, UUID]:
     """Return those of the keys that were published or are unconfirmed, each with the action that was."""
     if not keys:
         return {}
+    found = tx.execute(tx.prepared(_guarded), {"keys": set_text(tx, tx.tables.outcomes.c.key.type, keys)})
+    return {row.key: row.action_id for row in found}
+
+
+def _guarded(tx: Transaction) -> Select[tuple[str, UUID]]:
     o = tx.tables.outcomes
-    found = select(o.c.key, o.c.action_id).where(one_of(tx, o.c.key, keys), _guarding(o))
-    return {row.key: row.action_id for row in tx.execute(found)}
+    return select(o.c.key, o.c.action_id).where(one_of_named(tx, o.c.key, "keys"), _guarding(o))
 
 
 def active_keys(tx: Transaction, keys: Collection[str]) -> dict[str, UUID]:
@@ -175,8 +189,13 @@ def _types(table: Table, names: Sequence[str]) -> dict[str, Any]:
     return {name: table.c[name].type for name in names}
 
 
-def _queue_row(request: Request) -> dict[str, Any]:
+def _queued_types(tx: Transaction) -> dict[str, Any]:
+    return {**_types(tx.tables.queue, _QUEUED), "place": Integer()}
+
+
+def _queue_row(request: Request, place: int) -> dict[str, Any]:
     return {
+        "place": place,
         "action_id": request.id,
         "action_type": request.action_type,
         "workspace_id": request.workspace_id,

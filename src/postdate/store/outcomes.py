@@ -8,20 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from postdate.domain.settle import Finished, Requeued, Settlement
 from postdate.domain.states import Cause, Reason, Status
 from postdate.store.events import append_events, event_row
 from postdate.store.queue import lease_cleared
-from postdate.store.sets import one_of, rowset
+from postdate.store.sets import one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy.sql.expression import ColumnElement
+    from sqlalchemy import Insert
+    from sqlalchemy.sql.dml import ReturningDelete
 
     from postdate.store.transaction import Transaction
 
@@ -52,8 +53,9 @@ def settle_claimed(
     requeued = {key: value for key, value in settlements.items() if isinstance(value, Requeued)}
     won: set[UUID] = set()
     if finished:
-        held = tx.tables.queue.c.lease_token == lease_token
-        won |= _leave_queue(tx, finished, lambda row: finished[row.action_id], guard=held, now=now, actor=actor)
+        won |= _leave_queue(
+            tx, finished, lambda row: finished[row.action_id], lease_token=lease_token, now=now, actor=actor
+        )
     if requeued:
         won |= _requeue(tx, lease_token, requeued, now=now, actor=actor)
     return frozenset(won)
@@ -70,9 +72,6 @@ def withdraw_queued(
     note: str | None = None,
 ) -> frozenset[UUID]:
     """Cancel those of the actions that are still queued, and return them (P30, P68)."""
-    # By `lease_until`, which is null with the token: `lease_token is null` offers the index of what is due, and where
-    # nothing is known about the table PostgreSQL prefers reading all of that to looking up the ids.
-    unclaimed = tx.tables.queue.c.lease_until.is_(None)
 
     def cancelled(row: Any) -> Finished:
         return Finished(
@@ -83,7 +82,7 @@ def withdraw_queued(
             error=row.last_error,
         )
 
-    return _leave_queue(tx, action_ids, cancelled, guard=unclaimed, now=now, actor=actor, note=note)
+    return _leave_queue(tx, action_ids, cancelled, lease_token=None, now=now, actor=actor, note=note)
 
 
 def _leave_queue(
@@ -91,16 +90,32 @@ def _leave_queue(
     action_ids: Collection[UUID],
     ending: Callable[[Any], Finished],
     *,
-    guard: ColumnElement[bool],
+    lease_token: UUID | None,
     now: datetime,
     actor: str,
     note: str | None = None,
 ) -> frozenset[UUID]:
-    """Move rows that pass the guard from `queue` to `outcomes`."""
+    """Move rows that are claimed under this token, or that nobody has claimed, from `queue` to `outcomes`."""
+    wanted = {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids), "token": lease_token}
+    left = tx.execute(tx.prepared(_leaving, claimed=lease_token is not None), wanted).all()
+    if not left:
+        return frozenset()
+    endings = [(row, ending(row)) for row in left]
+    rows = [_outcome_row(row, end, now) for row, end in endings]
+    tx.execute(tx.prepared(_insert_ended), rowset_texts(tx, "ended", _ended_types(tx), rows))
+    told = [(row, end) for row, end in endings if end.status is not Status.PUBLISHED]
+    append_events(tx, [_ended(row, end, now=now, actor=actor, note=note) for row, end in told])
+    return frozenset(row.action_id for row in left)
+
+
+def _leaving(tx: Transaction, *, claimed: bool) -> ReturningDelete[Any]:
     q = tx.tables.queue
-    left = tx.execute(
+    # Unclaimed by `lease_until`, which is null with the token: `lease_token is null` offers the index of what is due,
+    # and where nothing is known about the table PostgreSQL prefers reading all of that to looking up the ids.
+    guard = q.c.lease_token == bindparam("token") if claimed else q.c.lease_until.is_(None)
+    return (
         delete(q)
-        .where(one_of(tx, q.c.action_id, action_ids), guard)
+        .where(one_of_named(tx, q.c.action_id, "ids"), guard)
         .returning(
             q.c.action_id,
             q.c.workspace_id,
@@ -110,16 +125,15 @@ def _leave_queue(
             q.c.attempt_count,
             q.c.last_error,
         )
-    ).all()
-    if not left:
-        return frozenset()
-    endings = [(row, ending(row)) for row in left]
-    rows = [_outcome_row(row, end, now) for row, end in endings]
-    source = rowset(tx, "ended", {name: tx.tables.outcomes.c[name].type for name in _FINISHED}, rows)
-    tx.execute(insert(tx.tables.outcomes).from_select(_FINISHED, select(source)))
-    told = [(row, end) for row, end in endings if end.status is not Status.PUBLISHED]
-    append_events(tx, [_ended(row, end, now=now, actor=actor, note=note) for row, end in told])
-    return frozenset(row.action_id for row in left)
+    )
+
+
+def _insert_ended(tx: Transaction) -> Insert:
+    return insert(tx.tables.outcomes).from_select(_FINISHED, select(rowset_named(tx, "ended", _ended_types(tx))))
+
+
+def _ended_types(tx: Transaction) -> dict[str, Any]:
+    return {name: tx.tables.outcomes.c[name].type for name in _FINISHED}
 
 
 def _ended(row: Any, end: Finished, *, now: datetime, actor: str, note: str | None) -> dict[str, Any]:

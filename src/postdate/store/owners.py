@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+from sqlalchemy import Text, literal_column, select, union_all
 
 from postdate.errors import OwnerNotFound
 from postdate.store.schema import SYSTEM_PROFILE
-from postdate.store.sets import one_of
+from postdate.store.sets import one_of_named, set_text
+from postdate.store.types import Identifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from uuid import UUID
 
-    from sqlalchemy import Table
+    from sqlalchemy import CompoundSelect
 
     from postdate.store.transaction import Transaction
 
@@ -36,20 +37,29 @@ def missing_owners(
     tx: Transaction, *, workspaces: Iterable[UUID | None], users: Iterable[UUID]
 ) -> dict[tuple[str, UUID], OwnerNotFound]:
     """Hold the owners that exist, and return an error for each that does not: by what it is, and its id."""
-    wanted_workspaces = {workspace for workspace in workspaces if workspace is not None}
-    wanted_users = set(users) - {SYSTEM_PROFILE}  # the system profile cannot be deleted
-    return {
-        **_missing(tx, tx.tables.workspaces, WORKSPACE, wanted_workspaces),
-        **_missing(tx, tx.tables.profiles, PROFILE, wanted_users),
+    owners = {
+        WORKSPACE: {workspace for workspace in workspaces if workspace is not None},
+        PROFILE: set(users) - {SYSTEM_PROFILE},  # which cannot be deleted
     }
-
-
-def _missing(tx: Transaction, table: Table, what: str, wanted: set[UUID]) -> dict[tuple[str, UUID], OwnerNotFound]:
+    wanted = {what: ids for what, ids in owners.items() if ids}
     if not wanted:
         return {}
-    held = select(table.c.id).where(one_of(tx, table.c.id, wanted)).order_by(table.c.id)
-    found = set(tx.execute(held.with_for_update(read=True, key_share=True)).scalars())
-    return {(what, owner): OwnerNotFound(what=what, ident=owner) for owner in sorted(wanted - found)}
+    texts = {what: set_text(tx, Identifier(), ids) for what, ids in wanted.items()}
+    found = {(row.what, row.id) for row in tx.execute(tx.prepared(_held, tuple(wanted)), texts)}
+    asked = [(what, owner) for what, ids in wanted.items() for owner in sorted(ids)]
+    return {each: OwnerNotFound(what=each[0], ident=each[1]) for each in asked if each not in found}
+
+
+def _held(tx: Transaction, kinds: Sequence[str]) -> CompoundSelect[Any]:
+    """Return the statement that holds owners of these kinds, and answers which there are."""
+    tables = {WORKSPACE: tx.tables.workspaces, PROFILE: tx.tables.profiles}
+    held = []
+    for what in kinds:
+        table = tables[what]
+        rows = select(table.c.id).where(one_of_named(tx, table.c.id, what)).order_by(table.c.id)
+        rows = rows.with_for_update(read=True, key_share=True)
+        held.append(select(literal_column(f"'{what}'", Text).label("what"), rows.subquery(what).c.id))
+    return union_all(*held)
 
 
 def zone_of_owner(tx: Transaction, *, workspace: UUID | None, user: UUID) -> str | None:

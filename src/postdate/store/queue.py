@@ -5,18 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, not_, null, select, union_all, update
+from sqlalchemy import Integer, bindparam, func, not_, null, select, union_all, update
 
 from postdate.domain.action import Action, Claimed
 from postdate.domain.states import Status
 from postdate.store.actions import request_fields
-from postdate.store.sets import one_of, selected_by
+from postdate.store.sets import one_of, one_of_named, selected_by, set_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
+    from sqlalchemy import Select
+    from sqlalchemy.sql.dml import ReturningUpdate
     from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.store.transaction import Transaction
@@ -52,29 +54,42 @@ def claim_due(
     - Each claim counts one attempt (P63 as superseded) and sets the token that fences its settle.
     - An empty answer means that nothing was due, or that others were faster (P58).
     """
+    asked = {
+        "wanted_type": action_type,
+        "now": now,
+        "at_most": limit,
+        "token": lease_token,
+        "until": lease_until,
+        "worker": worker,
+    }
+    rows = sorted(tx.execute(tx.prepared(_claim), asked), key=lambda row: (row.due_at, row.action_id))
+    return _with_requests(tx, rows, now=now, lease_token=lease_token, lease_until=lease_until)
+
+
+def _claim(tx: Transaction) -> ReturningUpdate[Any]:
     q = tx.tables.queue
+    now = bindparam("now", type_=q.c.due_at.type)
+    wanted = q.c.action_type == bindparam("wanted_type")
     due = (
         select(q.c.action_id)
-        .where(q.c.action_type == action_type, q.c.lease_token.is_(None), q.c.hold.is_(None), q.c.due_at <= now)
+        .where(wanted, q.c.lease_token.is_(None), q.c.hold.is_(None), q.c.due_at <= now)
         .order_by(q.c.due_at, q.c.action_id)
-        .limit(limit)
+        .limit(bindparam("at_most", type_=Integer))
         .with_for_update(skip_locked=True)
     )
-    claim = (
+    return (
         update(q)
         .where(selected_by(tx, q.c.action_id, due))
         .values(
-            lease_token=lease_token,
-            lease_until=lease_until,
-            claimed_by=worker,
+            lease_token=bindparam("token", type_=q.c.lease_token.type),
+            lease_until=bindparam("until", type_=q.c.lease_until.type),
+            claimed_by=bindparam("worker", type_=q.c.claimed_by.type),
             submitted_at=now,
             started_at=now,
             attempt_count=q.c.attempt_count + 1,
         )
         .returning(q.c.action_id, q.c.due_at, q.c.attempt_count, q.c.last_error)
     )
-    rows = sorted(tx.execute(claim), key=lambda row: (row.due_at, row.action_id))
-    return _with_requests(tx, rows, now=now, lease_token=lease_token, lease_until=lease_until)
 
 
 def _with_requests(
@@ -82,11 +97,8 @@ def _with_requests(
 ) -> list[Claimed]:
     if not rows:
         return []
-    a = tx.tables.actions
-    asked = {
-        row["id"]: row
-        for row in tx.execute(select(a).where(one_of(tx, a.c.id, [r.action_id for r in rows]))).mappings()
-    }
+    wanted = {"ids": set_text(tx, tx.tables.actions.c.id.type, [row.action_id for row in rows])}
+    asked = {row["id"]: row for row in tx.execute(tx.prepared(_asked), wanted).mappings()}
     return [
         Claimed(
             action=Action(
@@ -102,6 +114,11 @@ def _with_requests(
         )
         for row in rows
     ]
+
+
+def _asked(tx: Transaction) -> Select[Any]:
+    a = tx.tables.actions
+    return select(a).where(one_of_named(tx, a.c.id, "ids"))
 
 
 def next_due(tx: Transaction, action_types: Sequence[str]) -> datetime | None:
@@ -176,9 +193,14 @@ def hold_queued(tx: Transaction, action_ids: Collection[UUID]) -> set[UUID]:
     """Lock those of these queue rows that no other transaction has locked, and return them: nobody is waited for."""
     if tx.is_sqlite:
         return set(action_ids)
+    wanted = {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids)}
+    return set(tx.execute(tx.prepared(_unlocked), wanted).scalars())
+
+
+def _unlocked(tx: Transaction) -> Select[tuple[UUID]]:
     q = tx.tables.queue
-    held = select(q.c.action_id).where(one_of(tx, q.c.action_id, action_ids)).order_by(q.c.action_id)
-    return set(tx.execute(held.with_for_update(skip_locked=True)).scalars())
+    wanted = select(q.c.action_id).where(one_of_named(tx, q.c.action_id, "ids")).order_by(q.c.action_id)
+    return wanted.with_for_update(skip_locked=True)
 
 
 def still_leased(tx: Transaction, leases: Mapping[UUID, UUID]) -> set[UUID]:

@@ -6,7 +6,7 @@ the view, and a test compares the two.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -57,6 +57,8 @@ class Tables:
     ended_pauses: Table
     quiet_hours: Table
     heartbeat: Table
+    statements: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+    """Statements over these tables that were built before (`Transaction.prepared`)."""
 
 
 @cache

@@ -19,7 +19,7 @@ from postdate.store.types import Identifier, Instant, Json
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from sqlalchemy import Select, Table
+    from sqlalchemy import BindParameter, Select, Table
     from sqlalchemy.sql.expression import ColumnElement, FromClause
     from sqlalchemy.types import TypeEngine
 
@@ -28,11 +28,25 @@ if TYPE_CHECKING:
 
 def one_of(tx: Transaction, col: ColumnElement[Any], values: Collection[Any]) -> ColumnElement[bool]:
     """Return `col in values`, as a condition that stays on the index of `col` whatever the statistics say."""
+    return _among(tx, col, bindparam(None, set_text(tx, col.type, values), type_=Text, unique=True))
+
+
+def one_of_named(tx: Transaction, col: ColumnElement[Any], name: str) -> ColumnElement[bool]:
+    """Return the same condition for a prepared statement: its parameter `name` takes what `set_text` makes."""
+    return _among(tx, col, bindparam(name, type_=Text))
+
+
+def set_text(tx: Transaction, type_: TypeEngine[Any], values: Collection[Any]) -> str:
+    """Return the values as the text in which they travel."""
+    return _json_text(tx, [(value,) for value in values], [type_]) if tx.is_sqlite else _array_text(type_, values)
+
+
+def _among(tx: Transaction, col: ColumnElement[Any], values: BindParameter[str]) -> ColumnElement[bool]:
     if tx.is_sqlite:
-        each = func.json_each(_json_text(tx, [(value,) for value in values], [col.type])).table_valued("value")
+        each = func.json_each(values).table_valued("value")
         return col.in_(select(func.json_extract(each.c.value, "$[0]")))
     # out of a sub-query, so that the planner takes it for a few: told that there are many, it may read the whole table
-    return selected_by(tx, col, select(func.unnest(_array(values, col.type))))
+    return selected_by(tx, col, select(func.unnest(cast(values, ARRAY(col.type)))))
 
 
 def selected_by(tx: Transaction, col: ColumnElement[Any], query: Select[Any]) -> ColumnElement[bool]:
@@ -51,24 +65,47 @@ def rowset(
     tx: Transaction, name: str, columns: Mapping[str, TypeEngine[Any]], rows: Sequence[Mapping[str, Any]]
 ) -> FromClause:
     """Return `rows` as something to select from, with these columns, in the given order."""
+    texts = rowset_texts(tx, name, columns, rows)
+    return _rowset(
+        tx, name, columns, {key: bindparam(None, text, type_=Text, unique=True) for key, text in texts.items()}
+    )
+
+
+def rowset_named(tx: Transaction, name: str, columns: Mapping[str, TypeEngine[Any]]) -> FromClause:
+    """Return the same for a prepared statement: its parameters are what `rowset_texts` makes of the rows."""
+    keys = [name] if tx.is_sqlite else [f"{name}_{key}" for key in columns]
+    return _rowset(tx, name, columns, {key: bindparam(key, type_=Text) for key in keys})
+
+
+def rowset_texts(
+    tx: Transaction, name: str, columns: Mapping[str, TypeEngine[Any]], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, str]:
+    """Return the rows as the texts in which they travel, by parameter: a text for each column, or one for all."""
     if tx.is_sqlite:
-        values = [tuple(row[key] for key in columns) for row in rows]
-        each = func.json_each(_json_text(tx, values, list(columns.values()))).table_valued("key", "value")
+        return {name: _json_text(tx, [tuple(row[key] for key in columns) for row in rows], list(columns.values()))}
+    return {f"{name}_{key}": _array_text(type_, [row[key] for row in rows]) for key, type_ in columns.items()}
+
+
+def _rowset(
+    tx: Transaction, name: str, columns: Mapping[str, TypeEngine[Any]], texts: Mapping[str, BindParameter[str]]
+) -> FromClause:
+    if tx.is_sqlite:
+        each = func.json_each(texts[name]).table_valued("key", "value")
         extracted = [
             type_coerce(func.json_extract(each.c.value, f"$[{place}]"), type_).label(key)
             for place, (key, type_) in enumerate(columns.items())
         ]
         return select(*extracted).order_by(each.c.key).subquery(name)
-    arrays = [_array([row[key] for row in rows], type_) for key, type_ in columns.items()]
+    arrays = [cast(texts[f"{name}_{key}"], ARRAY(type_)) for key, type_ in columns.items()]
     typed = [column(key, type_) for key, type_ in columns.items()]
     return func.unnest(*arrays).table_valued(*typed, name=name).render_derived()
 
 
-def _array(values: Collection[Any], type_: TypeEngine[Any]) -> ColumnElement[Any]:
-    """Return the values as an array of PostgreSQL's, bound as the text of one."""
+def _array_text(type_: TypeEngine[Any], values: Collection[Any]) -> str:
+    """Return the values as PostgreSQL writes an array."""
     write = next((writer for kind, writer in _ELEMENTS.items() if isinstance(type_, kind)), _quoted)
     elements = ",".join(["NULL" if value is None else write(value) for value in values])
-    return cast(bindparam(None, f"{{{elements}}}", type_=Text, unique=True), ARRAY(type_))
+    return f"{{{elements}}}"
 
 
 def _quoted(text: str) -> str:
@@ -85,12 +122,12 @@ _ELEMENTS: dict[type[TypeEngine[Any]], Callable[[Any], str]] = {
 """How PostgreSQL reads the elements of an array; texts, and whatever else there is, in quotes."""
 
 
-def _json_text(tx: Transaction, rows: Sequence[tuple[Any, ...]], types: Sequence[TypeEngine[Any]]) -> Any:
-    """Return the rows as one bound JSON text, each value as its type would write it to SQLite."""
+def _json_text(tx: Transaction, rows: Sequence[tuple[Any, ...]], types: Sequence[TypeEngine[Any]]) -> str:
+    """Return the rows as one JSON text, each value as its type would write it to SQLite."""
     dialect = tx.connection.dialect
     writers = [type_.dialect_impl(dialect).bind_processor(dialect) or _same for type_ in types]
     encoded = [[write(value) for write, value in zip(writers, row, strict=True)] for row in rows]
-    return bindparam(None, json.dumps(encoded, ensure_ascii=False), type_=Text, unique=True)
+    return json.dumps(encoded, ensure_ascii=False)
 
 
 def _same(value: Any) -> Any:

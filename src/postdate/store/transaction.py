@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -12,12 +12,15 @@ from postdate.errors import Misconfigured
 from postdate.store.schema import Tables, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from sqlalchemy import Connection, CursorResult, Executable, Table
 
     from postdate.store.names import Names
+
+P = ParamSpec("P")
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,18 @@ class Transaction:
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         """Begin an INSERT that can say ON CONFLICT, for which SQLAlchemy has no common word."""
         return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    def prepared(self, build: Callable[Concatenate[Transaction, P], S], *args: P.args, **kwargs: P.kwargs) -> S:
+        """Return the statement that `build` makes of these arguments; it is made once for these tables.
+
+        Building one takes several times as long as running it, so it names its parameters instead of holding values.
+        """
+        known = self.tables.statements
+        asked = (build, args, tuple(kwargs.items()))
+        if asked not in known:
+            known[asked] = build(self, *args, **kwargs)
+        statement: S = known[asked]
+        return statement
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run one statement."""

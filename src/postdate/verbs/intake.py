@@ -67,10 +67,11 @@ class NewAction:
 class Intake:
     """One pass of new actions from the caller to the queue. `results` fills up as they are decided."""
 
-    def __init__(self, kernel: Kernel, tx: Transaction, actor: str | None) -> None:
+    def __init__(self, kernel: Kernel, tx: Transaction, actor: str | None, *, in_savepoint: bool = True) -> None:
         self.kernel = kernel
         self.tx = tx
         self.actor = text.optional_name(actor, field="actor")
+        self.in_savepoint = in_savepoint
         self.now = kernel.now(tx)
         self.results: dict[int, Action | PostdateError] = {}
         self._zones: dict[tuple[UUID | None, UUID], str | None] = {}
@@ -156,7 +157,7 @@ class Intake:
         return taken, replays
 
     def _insert(self, requests: Mapping[int, Request]) -> None:
-        admission = insert_actions(self.tx, list(requests.values()))
+        admission = insert_actions(self.tx, list(requests.values()), in_savepoint=self.in_savepoint)
         refused = {}
         for place, request in requests.items():
             if request.id in admission.admitted:

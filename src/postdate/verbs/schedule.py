@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from sqlalchemy.exc import DataError, IntegrityError
+
 from postdate.errors import Invalid, PostdateError
+from postdate.kernel import Unbegun
 from postdate.verbs.intake import Intake, NewAction
 
 if TYPE_CHECKING:
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
     from postdate.domain.action import Action
     from postdate.domain.walltime import Fold, Gap
-    from postdate.kernel import Connectable, Kernel, Unbegun
+    from postdate.kernel import Connectable, Kernel
 
 
 def schedule(
@@ -62,8 +65,19 @@ def schedule(
         overlap_key=overlap_key,
         idempotency_key=idempotency_key,
     )
+    if connection is None or isinstance(connection, Unbegun):
+        try:
+            return _scheduled(kernel, new, actor, connection, in_savepoint=False)
+        except (IntegrityError, DataError):  # in a transaction of our own, which can as well be begun anew
+            pass
+    return _scheduled(kernel, new, actor, connection, in_savepoint=True)
+
+
+def _scheduled(
+    kernel: Kernel, new: NewAction, actor: str | None, connection: Connectable | Unbegun | None, *, in_savepoint: bool
+) -> Action:
     with kernel.transaction(connection) as tx:
-        (result,) = Intake(kernel, tx, actor).run([new])
+        (result,) = Intake(kernel, tx, actor, in_savepoint=in_savepoint).run([new])
         if isinstance(result, PostdateError):
             raise result
         return result
