@@ -7,11 +7,9 @@ arithmetic as long as the zone keeps its offset, and no further than to where it
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from itertools import dropwhile, islice, product
-from math import gcd
+from itertools import dropwhile, groupby, islice, product
 from typing import TYPE_CHECKING
 
 from postdate.domain.recurrence.days import CYCLE, next_day
@@ -20,7 +18,7 @@ from postdate.domain.recurrence.placing import first_showing, next_change
 from postdate.domain.recurrence.seconds import DAY, FIRST, HOUR, MINUTE, instant_of, seconds_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from zoneinfo import ZoneInfo
 
     from postdate.domain.recurrence.parts import Parts
@@ -156,11 +154,9 @@ class _Steps:
 
     def _steps_ahead(self, wall: datetime) -> int | None:
         """Return after how many steps a period that begins at `wall` is followed by one with a slot, offsets apart."""
-        slots: Sequence[int] = self._slots
         slot, rest = divmod(_clock(wall), self._unit)
-        if rest and self._within:  # the period reaches into the next slot
-            slots = sorted({*slots, *((slot - 1) % (DAY // self._unit) for slot in slots)})
-        return _steps_to(slots, slot, self._parts.interval, DAY // self._unit)
+        reach = 1 if rest and self._within else 0  # a period may reach into the next slot
+        return _steps_to(self._slots, slot, self._parts.interval, DAY // self._unit, reach=reach)
 
     def _change(self, lo: int, hi: int) -> int | None:
         change = next_change(self._zone, instant_of(lo), instant_of(hi))
@@ -182,9 +178,12 @@ def _clock(wall: datetime) -> int:
     return wall.hour * HOUR + wall.minute * MINUTE + wall.second
 
 
-@lru_cache(maxsize=4)  # some have 86,400
-def _slots(parts: Parts) -> tuple[int, ...]:
-    """Return which of the day's hours, minutes or seconds, by the rule's frequency, it may fire in; none: in any."""
+@lru_cache(maxsize=64)
+def _slots(parts: Parts) -> tuple[tuple[int, int], ...]:
+    """Return in which of the day's hours, minutes or seconds, by its frequency, a rule may fire; nothing: in any.
+
+    They are runs, each told by its first and its last.
+    """
     units: list[tuple[int, tuple[int, ...], int]] = [(HOUR, parts.hours, 24)]
     if parts.freq >= Freq.MINUTELY:
         units.append((MINUTE, parts.minutes, 60))
@@ -194,16 +193,37 @@ def _slots(parts: Parts) -> tuple[int, ...]:
         return ()
     clocks = product(*(named or range(most) for _, named, most in units))
     sizes = [size for size, _, _ in units]
-    return tuple(sum(map(int.__mul__, clock, sizes)) // sizes[-1] for clock in clocks)
+    runs = tuple(_runs(sum(map(int.__mul__, clock, sizes)) // sizes[-1] for clock in clocks))
+    return () if runs == ((0, DAY // sizes[-1] - 1),) else runs
 
 
-def _steps_to(slots: Sequence[int], slot: int, interval: int, per_day: int) -> int | None:
-    """Return after how many steps, at least one, of `interval` slots round the day one of `slots` is met."""
-    if interval == 1:
-        place = bisect_right(slots, slot)
-        return slots[place] - slot if place < len(slots) else slots[0] + per_day - slot
-    shared = gcd(interval, per_day)
-    turns = per_day // shared
-    inverse = pow(interval // shared, -1, turns)
-    met = ((wanted - slot) // shared * inverse for wanted in slots if (wanted - slot) % shared == 0)
-    return min(((steps - 1) % turns + 1 for steps in met), default=None)
+def _runs(rising: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and last of the numbers that follow one another without a gap."""
+    for _, run in groupby(enumerate(rising), key=lambda numbered: numbered[1] - numbered[0]):
+        numbers = [number for _, number in run]
+        yield numbers[0], numbers[-1]
+
+
+def _steps_to(runs: Sequence[tuple[int, int]], slot: int, interval: int, per_day: int, *, reach: int = 0) -> int | None:
+    """Return after how many steps, at least one, of `interval` slots round the day one of the runs is met."""
+    step = interval % per_day
+    begin = slot + step
+    ends = (((first - reach - begin) % per_day, (last - begin) % per_day) for first, last in runs)
+    met = (_multiple(step, per_day, low, high) for low, high in ends)
+    return min((more + 1 for more in met if more is not None), default=None)
+
+
+def _multiple(step: int, ring: int, low: int, high: int) -> int | None:
+    """Return the least number whose product with `step`, modulo `ring`, lies from `low` to `high`, round zero or not.
+
+    As in Euclid's algorithm each call leaves smaller numbers to the next.
+    """
+    if low == 0 or low > high:
+        return 0
+    if step == 0:
+        return None
+    least = -(-low // step)
+    if least * step <= high:
+        return least
+    rounds = _multiple(ring % step, step, -high % step, -low % step)
+    return None if rounds is None else -(-(low + rounds * ring) // step)
