@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from postdate.cli import moves, reading
+from postdate.cli import moves, pausing, reading
 from postdate.cli.bench import bench
 from postdate.cli.command import APP, APP_HELP, PANEL, DatabaseUrlOption
 from postdate.cli.endpoints import endpoints
@@ -17,6 +17,8 @@ from postdate.cli.examining import doctor
 from postdate.cli.failure import ExitCode, Guarded
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
+from postdate.cli.quiet import quiet_hours
+from postdate.cli.releasing import release
 from postdate.cli.scheduling import schedule
 from postdate.cli.schema import db
 from postdate.cli.serving import serve, worker
@@ -95,9 +97,14 @@ for _name, _command in {
     "retry": moves.retry,
     "confirm": moves.confirm,
     "dismiss": moves.dismiss,
+    "pause": pausing.pause,
+    "resume": pausing.resume,
+    "pauses": pausing.pauses,
+    "release": release,
     "doctor": doctor,
     "bench": bench,
 }.items():
     cli.command(_name)(_command)
+cli.add_typer(quiet_hours)
 cli.add_typer(endpoints)
 cli.add_typer(db)

@@ -95,8 +95,7 @@ def print_action(action: Action, history: Sequence[Event], *, tz: str | None = N
 
 def print_line(action: Action) -> None:
     """Print where an action stands now, its id first."""
-    standing = f"{action.status} ({action.reason})" if action.reason else str(action.status)
-    Stdout().print(Text(f"{action.id} {standing}, due {instant_text(action.publish_at)}"))
+    Stdout().print(Text(f"{action.id} {_standing(action)}, due {instant_text(action.publish_at)}"))
 
 
 def print_json(value: Mapping[str, Any]) -> None:
@@ -106,7 +105,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def action_json(action: Action) -> dict[str, Any]:
-    """Return an action as programs see it: the columns of the view `scheduled_actions`, instants with a Z."""
+    """Return an action as programs see it: the columns of the view `scheduled_actions`, and whether it is paused."""
     intent = action.intent
     return {
         "id": str(action.id),
@@ -131,6 +130,7 @@ def action_json(action: Action) -> dict[str, Any]:
         "provider_id": action.provider_id,
         "submitted_at": _instant(action.submitted_at),
         "finished_at": _instant(action.finished_at),
+        "paused": action.paused,
         "overlap_key": action.overlap_key,
         "origin": action.origin,
         "origin_id": action.origin_id,
@@ -162,7 +162,7 @@ def _described(action: Action, tz: str | None) -> dict[str, str | None]:
     instants = {name: None if value is None else instant_text(value, tz) for name, value in optional.items()}
     return {
         "action": str(action.id),
-        "status": f"{action.status} ({action.reason})" if action.reason else str(action.status),
+        "status": _standing(action),
         "type": action.action_type,
         "due": instant_text(action.publish_at, tz),
         "asked for": None if intent is None else _intent(intent),
@@ -181,13 +181,18 @@ def _described(action: Action, tz: str | None) -> dict[str, str | None]:
     }
 
 
+def _standing(action: Action) -> str:
+    why = action.reason or ("paused" if action.paused else None)
+    return str(action.status) if why is None else f"{action.status} ({why})"
+
+
 def _intent(intent: Intent) -> str:
     return f"{intent.wall_time} in {intent.tz} (gap {intent.gap}, fold {intent.fold})"
 
 
 def _known(action: Action, tz: str | None) -> str:
     said = {
-        "": action.reason,
+        "": action.reason or ("paused" if action.paused else None),
         "thing ": action.thing_id,
         "target ": action.target_key,
         "next ": None if action.next_attempt_at is None else instant_text(action.next_attempt_at, tz),

@@ -28,21 +28,26 @@ def upgrade(installation: Installation) -> None:
 
 @command
 def show_status(installation: Installation, *, as_json: JsonFlag = False) -> None:
-    """Say where the schema stands: exit code 0 where this version can run on it, else 6."""
+    """Say where the schema stands: exit code 0 where this version can run on it, else 6. Say, too, what is on hold."""
+    held = None
     with installation.opened(may_be_missing=True) as app:
         file = app.kernel.database.file
         if file is not None and not file.exists():
             found = SchemaStatus(found=None)
         else:
             found = status(app.settings.database_url, app.kernel.names)
+            held = app.sync.held() if found.current else None
     newer = found.found is not None and found.found > found.expected
     if as_json:
-        print_json({"found": found.found, "expected": found.expected, "current": found.current, "newer": newer})
+        standing = {"found": found.found, "expected": found.expected, "current": found.current, "newer": newer}
+        print_json({**standing, "held_because": None if held is None else held.because})
     if not found.current:
         tell(SchemaMismatch(found=found.found, expected=found.expected, newer=newer))
         raise typer.Exit(ExitCode.OTHER_SCHEMA)
     if not as_json:
         print(f"the schema is at {found.found}")  # noqa: T201 - the answer
+    if held is not None:
+        tell(f"on hold until `postdate release`: {held.because}")
 
 
 @command

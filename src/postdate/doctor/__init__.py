@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from postdate.doctor.action_types import action_type_findings
 from postdate.doctor.database import database_findings
 from postdate.doctor.finding import Finding, Health
+from postdate.doctor.holding import holding_findings
 from postdate.doctor.owners import owners_findings
 from postdate.doctor.settings import settings_findings
 from postdate.doctor.waiting import waiting_findings
@@ -32,4 +33,5 @@ def examine(app: Postdate, types: Sequence[ActionType]) -> Iterator[Finding]:
     yield from settings_findings(app.settings, {action_type.name for action_type in types})
     if usable:
         yield from owners_findings(app)
+        yield from holding_findings(app)
         yield from waiting_findings(app)

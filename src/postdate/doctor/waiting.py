@@ -6,7 +6,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from postdate.doctor.finding import fail, ok, warn
+from postdate.domain.pause import stopped_types
 from postdate.store.diagnosis import count_unconfirmed, waiting_by_type
+from postdate.store.pauses import pauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,10 +29,11 @@ def waiting_findings(app: Postdate) -> Iterator[Finding]:
         before = app.kernel.now(tx) - LATE
         waiting = waiting_by_type(tx, due_before=before, leased_before=before)
         unconfirmed = count_unconfirmed(tx)
+        stopped = stopped_types(pauses(tx))
     queued, submitted = sum(each.queued for each in waiting), sum(each.submitted for each in waiting)
     yield ok("queue", f"{queued} queued, {submitted} submitted")
     yield _unhandled(app, waiting)
-    yield _overdue({each.action_type: each.overdue for each in waiting})
+    yield _overdue({each.action_type: each.overdue for each in waiting if each.action_type not in stopped})
     yield _lost({each.action_type: each.lost for each in waiting})
     if unconfirmed:
         advice = "look at the provider, then confirm, retry or dismiss: postdate list --reason unconfirmed"

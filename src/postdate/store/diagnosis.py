@@ -106,7 +106,7 @@ def owner_tables(tx: Transaction) -> list[OwnerTable]:
 def waiting_by_type(tx: Transaction, *, due_before: datetime, leased_before: datetime) -> list[Waiting]:
     """Count the active actions of each type: overdue since before `due_before`, lost since before `leased_before`.
 
-    It reads the whole queue.
+    What a pause holds is not overdue. It reads the whole queue.
     """
     q = tx.tables.queue
     free, taken = q.c.lease_token.is_(None), q.c.lease_token.is_not(None)
@@ -114,7 +114,7 @@ def waiting_by_type(tx: Transaction, *, due_before: datetime, leased_before: dat
         q.c.action_type,
         func.count().filter(free).label("queued"),
         func.count().filter(taken).label("submitted"),
-        func.count().filter(free, q.c.due_at < due_before).label("overdue"),
+        func.count().filter(free, q.c.hold.is_(None), q.c.due_at < due_before).label("overdue"),
         func.count().filter(taken, q.c.lease_until < leased_before).label("lost"),
     )
     found = tx.execute(counted.group_by(q.c.action_type).order_by(q.c.action_type))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import time
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, func, insert, select
 
 from postdate.domain.quiet import EVERY_DAY, QuietHours, WorkspaceQuietHours
 from postdate.store.sets import one_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def quiet_hours(tx: Transaction, *, workspace_ids: Collection[UUID] | None = None) -> list[WorkspaceQuietHours]:
     """Return the quiet hours of these workspaces, or of all, those of one workspace together."""
     t = tx.tables.quiet_hours
-    found = select(t).order_by(t.c.workspace_id, t.c.action_type, t.c.id)
+    found = select(t).order_by(t.c.workspace_id, func.coalesce(t.c.action_type, ""), t.c.id)
     if workspace_ids is not None:
         found = found.where(one_of(tx, t.c.workspace_id, workspace_ids))
     return [_read(row) for row in tx.execute(found).mappings()]

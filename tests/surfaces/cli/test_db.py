@@ -40,7 +40,8 @@ def empty(empty_database_url: str, elsewhere: Path) -> Shell:
 def test_upgrade_makes_an_empty_database_ready_and_may_be_repeated(empty: Shell) -> None:
     before = empty("db", "status", "--json")
     assert before.code == 6
-    assert before.json == {"found": None, "expected": REVISION, "current": False, "newer": False}
+    standing = {"found": None, "expected": REVISION, "current": False, "newer": False, "held_because": None}
+    assert before.json == standing
     assert "run `postdate db upgrade`" in before.err
     for _ in range(2):
         assert empty.done("db", "upgrade").out == f"the schema is at {REVISION}\n"

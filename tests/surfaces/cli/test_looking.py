@@ -38,6 +38,7 @@ FIELDS = [
     "provider_id",
     "submitted_at",
     "finished_at",
+    "paused",
     "overlap_key",
     "origin",
     "origin_id",

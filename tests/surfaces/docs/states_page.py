@@ -22,7 +22,7 @@ SAID_BY: dict[tuple[Status, Cause], str] = {
     (_Q, Cause.DUPLICATE): "`confirm`, of a sibling: the same thing, target and occurrence",
     (_S, Cause.PUBLISHED): "the handler, by returning",
     (_S, Cause.NOT_SENT): "the handler, by raising `NotSent`; doubt, where the type is idempotent",
-    (_S, Cause.DEFERRED): "the handler, by raising `Deferred`: the attempt is given back",
+    (_S, Cause.DEFERRED): "the handler, by raising `Deferred`, or quiet hours: the attempt is given back",
     (_S, Cause.NEVER_STARTED): "the engine, of a lease that ran out before the run began: the attempt is given back",
     (_S, Cause.REJECTED): "the handler, by raising `Rejected`",
     (_S, Cause.EXHAUSTED): "`NotSent` once more, with no automatic attempt left",

@@ -37,6 +37,8 @@ def test_a_fit_installation_is_told_to_be(fit: Postdate) -> None:
         "zone rules",
         "action type",
         "owners",
+        "hold",
+        "pauses",
         "queue",
         "handlers",
         "overdue",
