@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from postdate.clock import Clock
     from postdate.domain.retry import Backoff
+    from postdate.engine.periodic import Pass
     from postdate.errors import EngineStuck
     from postdate.registry import Settled
 
@@ -300,7 +301,11 @@ class Postdate:
             for action_type in chosen:
                 if action_type.close is not None:
                     stack.push_async_callback(action_type.close)
-            yield Engine(self.kernel, chosen, http)
+            yield Engine(self.kernel, chosen, http, passes=self._passes())
+
+    def _passes(self) -> Sequence[Pass]:
+        """Return what an engine of this app does now and then."""
+        return []
 
     async def close(self) -> None:
         """Close every connection."""

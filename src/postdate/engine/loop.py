@@ -20,6 +20,7 @@ from postdate.engine.alarm import Alarm
 from postdate.engine.claim import ClaimRound, claim_round
 from postdate.engine.dispatch import Dispatcher
 from postdate.engine.endpoints import StoredEndpoints
+from postdate.engine.periodic import Periodic
 from postdate.engine.recover import Recovery
 from postdate.engine.renew import Renewal
 from postdate.engine.restore import RestoreWatch
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    from postdate.engine.periodic import Pass
     from postdate.errors import EngineStuck
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
@@ -84,7 +86,13 @@ class Engine:
     """Fires what is due in one process. Any number of processes may run one each."""
 
     def __init__(
-        self, kernel: Kernel, types: Sequence[ActionType], http: httpx2.AsyncClient, *, worker: str | None = None
+        self,
+        kernel: Kernel,
+        types: Sequence[ActionType],
+        http: httpx2.AsyncClient,
+        *,
+        worker: str | None = None,
+        passes: Sequence[Pass] = (),
     ) -> None:
         self._kernel = kernel
         self._types = {action_type.name: action_type for action_type in types}
@@ -103,6 +111,7 @@ class Engine:
         self._unheard = Unheard(kernel, self._types)
         self._unhandled = UnhandledReport(kernel, self._types)
         self._restore_watch = RestoreWatch(kernel)
+        self._periodic = Periodic(kernel, passes)
         self._stopped = float("inf")
         """When stopping began, in seconds of the monotonic clock."""
         self._looked_at = datetime.min.replace(tzinfo=UTC)
@@ -131,6 +140,7 @@ class Engine:
                     began()
                 self._kernel.wake = self._alarm.set
                 watching = asyncio.create_task(self._listen())
+                passing = asyncio.create_task(self._periodic.run(), name="postdate-passes")
                 try:
                     await self._go_round(stop)
                 finally:
@@ -139,6 +149,7 @@ class Engine:
                     grace = max(self._stopped + self._kernel.settings.stop_grace.total_seconds() - monotonic(), 0.0)
                     self._watchdog.moved(next_within=grace + CUT_OFF_SECONDS + _WRITING_SECONDS)
                     await _end(watching)
+                    await _end(passing)
                     await self._dispatcher.drain(grace)
 
     async def run_once(self, now: datetime) -> TickReport:
@@ -147,6 +158,10 @@ class Engine:
         async with self._working():
             report = await self.tick(now)
             due_count = found = report.due_count
+            if not report.held:
+                await self._periodic.run_due(now)
+                found += await self._claim_all()  # of what the passes have queued
+                due_count = found
             while found or not self._dispatcher.idle:  # idle alone says little: what was started may have ended already
                 await self._dispatcher.drain()
                 await self._write_all()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from postdate.store.names import Names
 
-REVISION = "0003"
+REVISION = "0004"
 """The schema this version works on: the newest step in `migrations/versions`."""
 
 SYSTEM_PROFILE = UUID(int=0)
@@ -57,6 +57,10 @@ class Tables:
     ended_pauses: Table
     quiet_hours: Table
     heartbeat: Table
+    passes: Table
+    recurring_schedules: Table
+    rule_occurrences: Table
+    holiday_calendars: Table
     statements: dict[tuple[object, ...], Any] = field(default_factory=dict, compare=False, repr=False)
     """Statements over these tables that were built before (`Transaction.prepared`)."""
 
@@ -81,6 +85,10 @@ def tables(names: Names, dialect: str) -> Tables:
         ended_pauses=_ended_pauses(builder),
         quiet_hours=_quiet_hours(builder),
         heartbeat=_heartbeat(builder),
+        passes=_passes(builder),
+        recurring_schedules=_recurring_schedules(builder),
+        rule_occurrences=_rule_occurrences(builder),
+        holiday_calendars=_holiday_calendars(builder),
     )
 
 
@@ -307,4 +315,75 @@ def _heartbeat(b: _Builder) -> Table:
         Column("released_at", Instant),
         Column("released_by", Text),
         Column("release_note", Text),
+    )
+
+
+def _passes(b: _Builder) -> Table:
+    return b.table(
+        "passes",
+        Column("name", Text, primary_key=True),
+        Column("last_run_at", Instant, nullable=False),
+        Column("state", Json, nullable=False),
+    )
+
+
+def _recurring_schedules(b: _Builder) -> Table:
+    return b.table(
+        "recurring_schedules",
+        _id(),
+        Column("workspace_id", Identifier),
+        Column("user_id", Identifier, nullable=False),
+        Column("action_type", Text, nullable=False),
+        Column("target_key", Text),
+        Column("payload_template", Json, nullable=False),
+        Column("overrides", Json, nullable=False),
+        Column("kind", Text, nullable=False),
+        Column("rrule", Text, nullable=False),
+        Column("starts_wall", Text),
+        Column("starts_at", Instant, nullable=False),
+        Column("ends_at", Instant),
+        Column("tz", Text),
+        Column("gap", Text, nullable=False),
+        Column("fold", Text, nullable=False),
+        Column("exdates", Json, nullable=False),
+        Column("rdates", Json, nullable=False),
+        Column("holidays", Text),
+        Column("misfire", Text, nullable=False),
+        Column("grace_seconds", Integer, nullable=False),
+        Column("overlap", Text, nullable=False),
+        Column("status", Text, nullable=False),
+        Column("last_materialized_at", Instant, nullable=False),
+        Column("look_at", Instant, nullable=False),
+        Column("reroll_from", Instant),
+        Column("last_error", Text),
+        Column("split_from", Identifier),
+        Column("version", Integer, nullable=False),
+        Column("created_at", Instant, nullable=False),
+        b.index("recurring_schedules_look", "look_at", "id", where="status = 'active'"),
+        b.index("recurring_schedules_workspace", "workspace_id", "id"),
+        b.index("recurring_schedules_user", "user_id"),
+        b.index("recurring_schedules_holidays", "holidays", where="holidays is not null"),
+    )
+
+
+def _rule_occurrences(b: _Builder) -> Table:
+    return b.table(
+        "rule_occurrences",
+        _id("rule_id"),
+        Column("nominal_at", Instant, primary_key=True),
+        Column("state", Text, nullable=False),
+        Column("action_id", Identifier),
+        Column("moved_to", Instant),
+        Column("reason", Text),
+        Column("changed_at", Instant, nullable=False),
+        b.index("rule_occurrences_missed", "nominal_at", where="reason = 'missed'"),
+    )
+
+
+def _holiday_calendars(b: _Builder) -> Table:
+    return b.table(
+        "holiday_calendars",
+        Column("calendar", Text, primary_key=True),
+        Column("day", Text, primary_key=True),
+        Column("name", Text),
     )
