@@ -51,17 +51,21 @@ class Cron(Rule):
                 yield instant
 
     def _by_walls(self, lo: datetime) -> Iterator[datetime]:
-        walls = self._ticks(wall_floor(lo, self._zone) - _SECOND)
+        walls = self._walls(wall_floor(lo, self._zone) - _SECOND)
         if self.gap == "reject":
             walls = shown(walls, self._zone)
         return placed(walls, self._zone, fold=self.fold, skipped=right_after(self._zone))
 
     def _by_instants(self, lo: datetime) -> Iterator[datetime]:
-        return (local.astimezone(UTC) for local in self._ticks(lo.astimezone(self._zone)))
-
-    def _ticks(self, moment: datetime) -> Iterator[datetime]:
         try:
-            yield from CronSim(self._crontab.plain, moment)
+            for shown_at in CronSim(self._crontab.plain, lo.astimezone(self._zone)):
+                yield shown_at.astimezone(UTC)
+        except (OverflowError, ValueError):  # the calendar ends
+            return
+
+    def _walls(self, after: datetime) -> Iterator[datetime]:
+        try:
+            yield from CronSim(self._crontab.plain, after)
         except (OverflowError, ValueError):  # the calendar ends
             return
 

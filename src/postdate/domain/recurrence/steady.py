@@ -29,7 +29,7 @@ _NEAR = timedelta(hours=26)
 
 def is_simple(parts: Parts, start: datetime) -> bool:
     """Whether all periods of a rule, of completed parts, are alike: days, or weeks, without a condition."""
-    if parts.months or parts.positions or start.year == MINYEAR:
+    if parts.months or parts.positions or _days_into(parts, start) >= start.toordinal():  # begun before the calendar
         return False
     return parts.freq is Freq.WEEKLY or (parts.freq is Freq.DAILY and not parts.picks_days)
 
@@ -101,8 +101,11 @@ def _length(parts: Parts) -> timedelta:
 
 def _begin(parts: Parts, start: datetime) -> datetime:
     """Return the midnight at which the period of the start begins."""
-    into = (start.weekday() - parts.week_start) % _WEEK if parts.freq is Freq.WEEKLY else 0
-    return datetime.combine(start.date() - timedelta(days=into), datetime.min.time())
+    return datetime.combine(start.date() - _days_into(parts, start) * _DAY, datetime.min.time())
+
+
+def _days_into(parts: Parts, start: datetime) -> int:
+    return (start.weekday() - parts.week_start) % _WEEK if parts.freq is Freq.WEEKLY else 0
 
 
 def _pattern(parts: Parts) -> tuple[timedelta, ...]:
