@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import delete
 
-from postdate import ActionNotFound, Context, NotSent, Postdate, Status
+from postdate import ActionNotFound, ActionType, Context, NotSent, Postdate, Status
+from postdate.clock import ManualClock
+from postdate.domain.states import Cause
+from postdate.engine.settle import Ending, settle_set
 from postdate.testing.factories import make_workspace
+from postdate.testing.moves import claim, settle_as, settlement
 from tests.stories.conftest import NOON, until
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from postdate.clock import ManualClock
+    from postdate import Action
     from postdate.store.transaction import Transaction
 
 GAPS = [timedelta(seconds=59), timedelta(seconds=61), timedelta(days=7)]
@@ -97,6 +101,35 @@ async def test_nothing_runs_again_for_an_owner_who_was_deleted_while_a_run_was_u
     assert held.calls == 1
     with pytest.raises(ActionNotFound):
         await app.get(action.id)
+
+
+def test_of_two_runs_of_one_action_that_end_in_one_batch_only_the_one_with_the_lease_counts(database_url: str) -> None:
+    """The first had lost its lease, and the same process claimed the action again; its hook hears of no end."""
+    told: list[Action] = []
+    app = Postdate(database_url, clock=ManualClock(NOON))
+    act = ActionType(name="act", handler=print, settled=lambda _connection, actions: told.extend(actions))
+    app.include(act)
+    action = app.sync.schedule("act", {"thing_id": "t"}, at=NOON)
+    lost = claim(app, action)
+    assert settle_as(app, app.sync.get(action.id), Cause.DEFERRED)
+    held = claim(app, action, now=NOON + timedelta(days=1))
+    assert lost
+    assert held
+    ends = ((lost, Cause.PUBLISHED), (held, Cause.DEFERRED))
+    with app.kernel.transaction(None) as tx:
+        endings = [
+            Ending(
+                action_id=action.id,
+                action_type="act",
+                lease_token=token,
+                settlement=settlement(cause, attempt_count=1, now=NOON),
+            )
+            for token, cause in ends
+        ]
+        assert settle_set(tx, {"act": act}, endings, now=NOON) == {action.id}
+    assert app.sync.get(action.id).status is Status.QUEUED
+    assert told == []
+    app.kernel.database.close_sync()
 
 
 def deleted(tx: Transaction, workspace: UUID) -> None:

@@ -50,13 +50,16 @@ def settle_set(
     if not endings:
         return frozenset()
     held = hold_queued(tx, [ending.action_id for ending in endings])
-    by_lease: defaultdict[UUID, dict[UUID, Settlement]] = defaultdict(dict)
+    by_lease: defaultdict[UUID, dict[UUID, Ending]] = defaultdict(dict)
     for ending in endings:
         if ending.action_id in held:
-            by_lease[ending.lease_token][ending.action_id] = ending.settlement
+            by_lease[ending.lease_token][ending.action_id] = ending
     won: set[UUID] = set()
-    for token, settlements in by_lease.items():
-        won |= settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)
-    finished = [ending for ending in endings if isinstance(ending.settlement, Finished)]
-    tell_settled(tx, types, {end.action_id: end.action_type for end in finished if end.action_id in won}, now=now)
+    finished: dict[UUID, str] = {}  # by the lease that won: an action may be in the set twice, by a lease that was lost
+    for token, ended in by_lease.items():
+        settlements = {action_id: ending.settlement for action_id, ending in ended.items()}
+        under_lease = settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)
+        won |= under_lease
+        finished |= {key: ended[key].action_type for key in under_lease if isinstance(settlements[key], Finished)}
+    tell_settled(tx, types, finished, now=now)
     return frozenset(won)
