@@ -80,6 +80,11 @@ class Settle:
 
 
 @dataclass(frozen=True)
+class Renew:
+    """Workers renew the leases of what they have in hand, whoever else may have it by now."""
+
+
+@dataclass(frozen=True)
 class Recover:
     """Lost leases are ended."""
 
@@ -91,7 +96,7 @@ class MoveClock:
     by: timedelta
 
 
-Step: TypeAlias = Schedule | Decide | Import | DeleteOwner | Claim | Settle | Recover | MoveClock
+Step: TypeAlias = Schedule | Decide | Import | DeleteOwner | Claim | Settle | Renew | Recover | MoveClock
 
 
 def minutes(*choices: int) -> strategies.SearchStrategy[timedelta]:
@@ -150,6 +155,7 @@ WAYS: dict[str, tuple[int, strategies.SearchStrategy[Step]]] = {
             max_size=4,
         ).map(Settle),
     ),
+    "renew": (1, strategies.just(Renew())),
     "recover": (3, strategies.just(Recover())),
     "move clock": (3, minutes(5, 20, 20, 60, 180, -5, -60).map(MoveClock)),
 }

@@ -26,11 +26,12 @@ from tests.model.steps import (
     Import,
     MoveClock,
     Recover,
+    Renew,
     Schedule,
     Settle,
     Step,
 )
-from tests.model.world import NOON, World
+from tests.model.world import LEASE, NOON, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +103,8 @@ class Machine(RuleBasedStateMachine):
                 self.claim(step)
             case Settle():
                 self.settle(step)
+            case Renew():
+                self.renew()
             case Recover():
                 self.recover()
             case MoveClock():
@@ -111,8 +114,9 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def the_world_stands_as_memory_says(self) -> None:
-        assert self.world.state() == {item.id: item.state for item in self.memory.items}
-        assert self.world.told() == self.memory.told
+        standing, told = self.world.look()
+        assert standing == {item.id: item.state for item in self.memory.items}
+        assert told == self.memory.told
         assert not self.memory.twice()
 
     # callers
@@ -214,6 +218,13 @@ class Machine(RuleBasedStateMachine):
         if item.status is Status.PUBLISHED and item.ask.key is not None:
             self.went_out[item.ask.key] += 1
             assert self.went_out[item.ask.key] == 1
+
+    def renew(self) -> None:
+        later = self.now + LEASE
+        held = [item for run in self.runs if (item := self.item_of(run)) is not None]
+        assert self.world.renew(self.runs, lease_until=later) == {(item.id, item.token) for item in held}
+        for item in held:
+            item.lease_until = later
 
     def recover(self) -> None:
         lost = self.memory.lost(now=self.now)

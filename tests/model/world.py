@@ -30,6 +30,7 @@ from postdate.engine.dispatch import Dispatcher
 from postdate.engine.recover import Recovery
 from postdate.engine.settle import ending_of, settle_set
 from postdate.store.idempotency import purge_expired
+from postdate.store.leases import renew_leases
 from postdate.testing.factories import make_profile, make_workspace
 from tests.model.memory import ASKABLE, AUTO_ATTEMPTS, BACKOFF, IDEMPOTENT, MAX_ATTEMPTS, REMEMBERED, TYPES, Ask
 
@@ -193,6 +194,11 @@ class World:
         ]
         return self._written(lambda tx: settle_set(tx, self.types, endings, now=now))
 
+    def renew(self, runs: Sequence[Claimed], *, lease_until: datetime) -> set[tuple[UUID, UUID]]:
+        """Renew leases as an engine does, and return those that are still held: action and token."""
+        leases = {(run.action.id, run.lease_token) for run in runs}
+        return self._written(lambda tx: renew_leases(tx, leases, lease_until=lease_until))
+
     def recover(self) -> Sequence[Claimed]:
         """End lost leases, and forget expired keys, as a tick does; return what is to be asked about."""
         http: httpx2.AsyncClient = None  # type: ignore[assignment]  # nobody is asked here
@@ -207,8 +213,8 @@ class World:
         with self.app.kernel.transaction(None) as tx:
             return work(tx)
 
-    def state(self) -> dict[UUID, tuple[object, ...]]:
-        """Return how each action stands; it must be in exactly one place."""
+    def look(self) -> tuple[dict[UUID, tuple[object, ...]], Counter[tuple[UUID, Status, Reason | None]]]:
+        """Return how each action stands, which must be in exactly one place, and what the hooks wrote."""
         with self.app.kernel.transaction(None, read_only=True) as tx:
             a, q, o = tx.tables.actions, tx.tables.queue, tx.tables.outcomes
             queued: dict[UUID, tuple[object, ...]] = {
@@ -226,15 +232,11 @@ class World:
                 for row in tx.execute(select(o))
             }
             asked = set(tx.execute(select(a.c.id)).scalars())
+            told = tx.execute(text("select action_id, status, reason from told")).all()
         assert not queued.keys() & ended.keys(), "an action is in two places"
         assert asked == queued.keys() | ended.keys(), "an action is nowhere, or a place holds none"
-        return queued | ended
-
-    def told(self) -> Counter[tuple[UUID, Status, Reason | None]]:
-        """Return what the hooks wrote."""
-        with self.app.kernel.transaction(None, read_only=True) as tx:
-            rows = tx.execute(text("select action_id, status, reason from told")).all()
-        return Counter((UUID(row.action_id), Status(row.status), row.reason and Reason(row.reason)) for row in rows)
+        wrote = Counter((UUID(row.action_id), Status(row.status), row.reason and Reason(row.reason)) for row in told)
+        return queued | ended, wrote
 
 
 def payload_of(ask: Ask) -> dict[str, object]:
