@@ -17,6 +17,10 @@ SEPARATOR = "\x1f"
 """Joins the parts of a key; refused in every part, so that no two sets of parts make one key."""
 
 
+RECONCILER = "reconciler"
+"""The origin of what a source wants; `origin_id` is the source's name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Intent:
     """The wall time that was asked for, kept beside the instant it meant."""
@@ -47,6 +51,13 @@ class Request:
     overlap_key: str | None = None
     traceparent: str | None = None
     created_at: datetime
+    fingerprint: str | None = None
+    """Of what a source said about it; None where none did."""
+
+    @property
+    def source(self) -> str | None:
+        """The source that wants it; None where no reconciler made it."""
+        return self.origin_id if self.origin == RECONCILER else None
 
     @property
     def thing_id(self) -> str | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
 
 _TICK = timedelta(minutes=1)
-_QUEUED = ("action_id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "due_at")
+_QUEUED = ("action_id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "due_at", "source")
 _INTENT = ("wall_time", "tz", "gap", "fold")
 _ASKED = (
     "id",
@@ -45,6 +45,7 @@ _ASKED = (
     "overlap_key",
     "traceparent",
     "created_at",
+    "fingerprint",
 )
 
 
@@ -203,6 +204,7 @@ def _queue_row(request: Request, place: int) -> dict[str, Any]:
         "key": request.key,
         "overlap_key": request.overlap_key,
         "due_at": request.publish_at,
+        "source": request.source,
     }
 
 

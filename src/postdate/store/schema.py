@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from postdate.store.names import Names
 
-REVISION = "0004"
+REVISION = "0005"
 """The schema this version works on: the newest step in `migrations/versions`."""
 
 SYSTEM_PROFILE = UUID(int=0)
@@ -161,6 +161,7 @@ def _actions(b: _Builder) -> Table:
         Column("overlap_key", Text),
         Column("traceparent", Text),
         Column("created_at", Instant, nullable=False),
+        Column("fingerprint", Text),
         b.index("actions_calendar", "workspace_id", "publish_at"),
         b.index("actions_thing", "action_type", "thing_id"),
         b.index("actions_origin_id", "origin", "origin_id", where="origin_id is not null"),
@@ -185,11 +186,13 @@ def _queue(b: _Builder) -> Table:
         Column("submitted_at", Instant),
         Column("started_at", Instant),
         Column("hold", Text),
+        Column("source", Text),
         UniqueConstraint("key", name=f"{b.prefix}queue_key"),
         UniqueConstraint("action_type", "overlap_key", name=f"{b.prefix}queue_overlap"),
         b.index("queue_due", "action_type", "due_at", "action_id", where="lease_token is null and hold is null"),
         b.index("queue_held", "workspace_id", "action_type", where="hold is not null"),
         b.index("queue_lease_until", "lease_until", where="lease_token is not null"),
+        b.index("queue_source", "source", "workspace_id", "key", where="source is not null"),
     )
 
 
@@ -209,6 +212,7 @@ def _outcomes(b: _Builder) -> Table:
         Column("key", Text),
         b.index("outcomes_guard", "key", where="status = 'published' or reason = 'unconfirmed'"),
         b.index("outcomes_finished", "finished_at", brin=True),
+        b.index("outcomes_ended", "key", where="status = 'failed' or reason = 'user' or reason = 'skipped'"),
         b.index("outcomes_failed", "finished_at", where="status = 'failed'"),
     )
 

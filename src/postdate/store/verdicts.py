@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import delete, insert, null, select, update
 
+from postdate.domain.action import RECONCILER
 from postdate.domain.states import Cause, Reason, Status
 from postdate.store.actions import announce_queued
 from postdate.store.events import append_events, event_row
@@ -47,7 +48,9 @@ def reopen_failed(
     ).one_or_none()
     if old is None:
         return False
-    asked = tx.execute(select(a.c.action_type, a.c.overlap_key).where(a.c.id == action_id)).one()
+    asked = tx.execute(
+        select(a.c.action_type, a.c.overlap_key, a.c.origin, a.c.origin_id).where(a.c.id == action_id)
+    ).one()
     tx.execute(
         insert(q).values(
             action_id=action_id,
@@ -56,6 +59,7 @@ def reopen_failed(
             user_id=old.user_id,
             key=old.key,
             overlap_key=asked.overlap_key,
+            source=asked.origin_id if asked.origin == RECONCILER else None,
             due_at=now,
             attempt_count=old.attempt_count,
         )

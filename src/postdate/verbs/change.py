@@ -120,7 +120,7 @@ def post_now(
         new = replacement(old, id=kernel.new_id(now), created_at=now, publish_at=now, intent=None)
         if old.status is Status.PUBLISHED:
             hold_owners(tx, workspaces=[old.workspace_id], users=[old.user_id])
-            again = replace(new, expires_at=None, occurrence=now.isoformat())
+            again = replace(new, expires_at=None, occurrence=now.isoformat(), fingerprint=None)
             return _insert(tx, again, actor=actor, note=note)
         expiry(old.expires_at, publish_at=now)
         return _replace(kernel, tx, old, new, verb="post now", actor=actor, note=note)
