@@ -7,6 +7,7 @@ from postdate.domain.action import Action, Event, Intent
 from postdate.domain.outcome import Deferred, NotSent, Published, Rejected, Skipped, Unconfirmed
 from postdate.domain.pause import EndedPause, Pause
 from postdate.domain.quiet import QuietHours, WorkspaceQuietHours
+from postdate.domain.recurrence import Rule, cron, every, rrule
 from postdate.domain.retry import Backoff
 from postdate.domain.states import Reason, Status
 from postdate.domain.walltime import resolve
@@ -24,6 +25,7 @@ from postdate.errors import (
     Invalid,
     InvalidInstant,
     InvalidPayload,
+    InvalidRule,
     InvalidText,
     InvalidWallTime,
     InvalidZone,
@@ -81,6 +83,7 @@ __all__ = [
     "Invalid",
     "InvalidInstant",
     "InvalidPayload",
+    "InvalidRule",
     "InvalidText",
     "InvalidWallTime",
     "InvalidZone",
@@ -105,6 +108,7 @@ __all__ = [
     "Rejected",
     "Release",
     "RetriesExhausted",
+    "Rule",
     "SchemaMismatch",
     "Settings",
     "SiblingRunning",
@@ -120,6 +124,9 @@ __all__ = [
     "WebhookSignatureWrong",
     "WorkspaceQuietHours",
     "builtin_action_types",
+    "cron",
+    "every",
     "resolve",
+    "rrule",
     "verify_webhook",
 ]

@@ -33,6 +33,7 @@ PROMISED = """
     Invalid
     InvalidInstant
     InvalidPayload
+    InvalidRule
     InvalidText
     InvalidWallTime
     InvalidZone
@@ -57,6 +58,7 @@ PROMISED = """
     Rejected
     Release
     RetriesExhausted
+    Rule
     SchemaMismatch
     Settings
     SiblingRunning
@@ -72,7 +74,10 @@ PROMISED = """
     WebhookSignatureWrong
     WorkspaceQuietHours
     builtin_action_types
+    cron
+    every
     resolve
+    rrule
     verify_webhook
 """
 
