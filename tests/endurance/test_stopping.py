@@ -113,15 +113,15 @@ async def test_a_claim_that_was_on_its_way_when_it_stopped_is_not_run(
 
     action = await app.schedule("act", {}, at=NOON - timedelta(days=3650))
     async with app._engine(None) as engine:
-        claim = engine._claimed
+        claim = engine._rounds._claimed
 
-        async def claimed(free: Any) -> Any:
-            found = await claim(free)
+        async def claimed(free: Any, seen: Any) -> Any:
+            found = await claim(free, seen)
             stop.set()
             await until(lambda: engine._dispatcher.stopping)
             return found
 
-        monkeypatch.setattr(engine, "_claimed", claimed)
+        monkeypatch.setattr(engine._rounds, "_claimed", claimed)
         stop = asyncio.Event()
         await engine.run(stop)
     found = await app.get(action.id)

@@ -12,7 +12,19 @@ from sqlalchemy import bindparam, text
 from postdate.domain.action import Request
 from postdate.domain.settle import Finished, Requeued
 from postdate.domain.states import Cause, Reason, Status
-from postdate.store import actions, events, idempotency, outcomes, pauses, queue, quiet, reading, terms, verdicts
+from postdate.store import (
+    actions,
+    events,
+    idempotency,
+    leases,
+    outcomes,
+    pauses,
+    queue,
+    quiet,
+    reading,
+    terms,
+    verdicts,
+)
 from postdate.store.schema import SYSTEM_PROFILE
 from tests.plans.crowd import FEW, HELD, MANY, NOW, TYPES, WORKSPACES, action_id, key, lease_token, leased, workspace_id
 
@@ -153,14 +165,27 @@ def take_lost_leases_over(tx: Transaction) -> None:
 
 
 @uses("queue_pkey")
+def renew_leases(tx: Transaction) -> None:
+    held = [(action_id(n), lease_token(0)) for n in leased()]
+    assert leases.renew_leases(tx, held, lease_until=NOW + HOUR) == set(held)
+
+
+@uses("queue_lease_until")
+def find_what_was_claimed_in_a_round_that_nobody_heard_of(tx: Transaction) -> None:
+    ends = [NOW - timedelta(seconds=60), NOW + timedelta(seconds=60)]
+    found = leases.held_under(tx, lease_token(0), lease_ends=ends)
+    assert {held.action_id for held in found} == set(map(action_id, leased()))
+
+
+@uses("queue_pkey")
 def hold_in_one_order(tx: Transaction) -> None:
     queue.hold_queued(tx, [action_id(13 * n) for n in range(1, BATCH + 1)])
 
 
 @uses("queue_pkey")
 def see_which_are_still_leased(tx: Transaction) -> None:
-    leases = dict.fromkeys(map(action_id, leased()), lease_token(0))
-    assert queue.still_leased(tx, leases) == set(leases)
+    held = dict.fromkeys(map(action_id, leased()), lease_token(0))
+    assert queue.still_leased(tx, held) == set(held)
 
 
 @uses("queue_pkey")

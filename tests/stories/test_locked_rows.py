@@ -85,7 +85,7 @@ async def test_a_locked_due_row_is_not_asked_for_without_pause(
             looks.append(now)
         return due
 
-    monkeypatch.setattr("postdate.engine.loop.next_due", noted)
+    monkeypatch.setattr("postdate.engine.rounds.next_due", noted)
     action = await live.schedule("act", {"thing_id": "t"}, at=await live.kernel.read_clock())
     async with live.kernel.database.async_engine.connect() as connection:
         await live.cancel(action.id, connection=connection)

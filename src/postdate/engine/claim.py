@@ -87,7 +87,7 @@ def claim_round(
             now=now,
             limit=min(slots, BATCH),
             lease_token=token,
-            lease_until=now + min(types[name].timeout, lease) + margin,
+            lease_until=lease_end(types[name], now=now, lease=lease, margin=margin),
             worker=worker,
         )
         barred = _barred(tx, claimed, now=now)
@@ -100,6 +100,11 @@ def claim_round(
         settled += len(barred) + len(deferred)
         held += len(on_hold) + more
     return ClaimRound(runnable=runnable, settled=settled, held=held, stopped=stopped & set(free))
+
+
+def lease_end(action_type: ActionType, *, now: datetime, lease: timedelta, margin: timedelta) -> datetime:
+    """Return when the lease of a claim made now ends (UTC), unless it is renewed."""
+    return now + min(action_type.timeout, lease) + margin
 
 
 def _without(claimed: Sequence[Claimed], action_ids: set[UUID]) -> Sequence[Claimed]:

@@ -7,38 +7,33 @@ import os
 import socket
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from datetime import datetime, timedelta
 from traceback import format_exc
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 import structlog
 
 from postdate.clock import monotonic
 from postdate.engine.alarm import Alarm
-from postdate.engine.claim import ClaimRound, claim_round
 from postdate.engine.dispatch import Dispatcher
 from postdate.engine.endpoints import StoredEndpoints
 from postdate.engine.periodic import Periodic
 from postdate.engine.recover import Recovery
 from postdate.engine.renew import Renewal
 from postdate.engine.restore import RestoreWatch
+from postdate.engine.rounds import LONGEST_PASS, Rounds
 from postdate.engine.run import CUT_OFF_SECONDS
 from postdate.engine.settler import Settler
 from postdate.engine.unhandled import UnhandledReport
-from postdate.engine.unheard import Unheard
 from postdate.engine.watch import watch
 from postdate.engine.watchdog import Watchdog
 from postdate.errors import OutcomesUnwritten
 from postdate.store.idempotency import purge_expired
 from postdate.store.leases import lease_of
 from postdate.store.pauses import release_held
-from postdate.store.queue import next_due
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-    from uuid import UUID
+    from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
     import httpx2
 
@@ -47,18 +42,13 @@ if TYPE_CHECKING:
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
     from postdate.store.leases import Lease
-    from postdate.store.transaction import Transaction
 
 _log = structlog.get_logger("postdate")
 
 TICK = timedelta(minutes=1)
 """The polling interval: never faster (P35)."""
 
-LONGEST_PASS = timedelta(seconds=120)
-"""How long one pass goes on claiming (P36)."""
-
 _PURGED_PER_TICK = 10_000
-_LOOK_AGAIN = timedelta(milliseconds=100)
 _PAUSE_AFTER_ERROR = 1.0
 _WRITING_SECONDS = 10.0
 """How long a stopping engine tries to write what its runs have come to."""
@@ -108,15 +98,20 @@ class Engine:
         )
         self._recovery = Recovery(kernel, self._types, self._dispatcher, worker=self._worker, ours=self._leases)
         self._renewal = Renewal(kernel, self._dispatcher, lambda: self._settler.unwritten)
-        self._unheard = Unheard(kernel, self._types)
         self._unhandled = UnhandledReport(kernel, self._types)
         self._restore_watch = RestoreWatch(kernel)
         self._periodic = Periodic(kernel, passes)
         self._stopped = float("inf")
         """When stopping began, in seconds of the monotonic clock."""
-        self._looked_at = datetime.min.replace(tzinfo=UTC)
-        self._last_round = ClaimRound(runnable=(), settled=0)
         self._watchdog = Watchdog(stuck_after=kernel.settings.stuck_after.total_seconds(), stuck=self._stuck)
+        self._rounds = Rounds(
+            kernel,
+            self._types,
+            self._dispatcher,
+            worker=self._worker,
+            is_full=lambda: self._settler.is_full,
+            moved=self._watchdog.moved,
+        )
         self._on_stuck: Callable[[EngineStuck], None] | None = None
         self.error: Exception | None = None
         """What the last pass failed with; None where it went well."""
@@ -160,12 +155,12 @@ class Engine:
             due_count = found = report.due_count
             if not report.held:
                 await self._periodic.run_due(now)
-                found += await self._claim_all()  # of what the passes have queued
+                found += await self._rounds.claim_all(seen=self._restore_watch.seen)  # of what the passes have queued
                 due_count = found
             while found or not self._dispatcher.idle:  # idle alone says little: what was started may have ended already
                 await self._dispatcher.drain()
                 await self._write_all()
-                found = await self._claim_all() if monotonic() < until else 0
+                found = await self._rounds.claim_all(seen=self._restore_watch.seen) if monotonic() < until else 0
                 due_count += found
             return replace(report, due_count=due_count)
 
@@ -179,11 +174,11 @@ class Engine:
     async def tick(self, now: datetime) -> TickReport:
         """Settle lost leases, start what is due, forget expired idempotency keys; nothing of it during a hold."""
         if await self._restore_watch.run_once(now) is not None:
-            self._last_round = ClaimRound(runnable=(), settled=0, barred=True)
+            self._rounds.bar()
             return TickReport(now=now, due_count=0, recovered=0, held=True)
         await self._kernel.work(release_held)  # what an ended pause has left behind
         recovery = await self._recovery.run_once(now)
-        due_count = await self._claim_all()
+        due_count = await self._rounds.claim_all(seen=self._restore_watch.seen)
         await self._kernel.work(lambda tx: purge_expired(tx, now=now, limit=_PURGED_PER_TICK))
         await self._unhandled.run_once(now)
         return TickReport(now=now, due_count=due_count, recovered=recovery.recovered)
@@ -207,7 +202,7 @@ class Engine:
         try:
             async with asyncio.timeout(_WRITING_SECONDS):
                 await self._settler.drain()
-                await self._unheard.hand_back(self._kernel.clock.now())
+                await self._rounds.hand_back()
         except Exception as error:  # noqa: BLE001 - logged; what led here is what is raised
             missing = len(self._settler.unwritten)
             _log.error("stopped before everything was written", outcomes=missing, error=str(error) or "out of time")
@@ -244,8 +239,9 @@ class Engine:
                     await self.tick(await self._kernel.read_clock())
                     next_tick = began + TICK.total_seconds()
                 else:
-                    await self._claim_all()
-                await self._set_alarm()
+                    await self._rounds.claim_all(seen=self._restore_watch.seen)
+                if (look_at := await self._rounds.next_look()) is not None:
+                    self._alarm.set(look_at)
             except Exception as error:  # noqa: BLE001 - logged, and the next pass is a new chance
                 self.error = error
                 # as text: a host's log set-up may render an exception with its locals, and so with its secrets
@@ -256,68 +252,6 @@ class Engine:
                 idle = max(next_tick - monotonic(), 0.0)
                 self._watchdog.moved(next_within=idle)
                 await self._alarm.wait(at_most=idle)
-
-    async def _claim_all(self) -> int:
-        """Claim and start until nothing more is due or startable, and return how many were due."""
-        until = monotonic() + LONGEST_PASS.total_seconds()
-        due_count = 0
-        await self._unheard.hand_back(self._kernel.clock.now())
-        while (free := self._free_slots()) and monotonic() < until:
-            self._watchdog.moved()
-            found = self._last_round = await self._claimed(free)
-            for claimed in found.runnable:
-                self._dispatcher.start(claimed, self._types[claimed.action.action_type])
-            due_count += found.claimed
-            if not found.claimed:
-                break
-        return due_count
-
-    async def _claimed(self, free: Mapping[str, int]) -> ClaimRound:
-        token = uuid4()
-        try:
-            return await self._kernel.work(partial(self._claim, free=free, token=token))
-        except BaseException:
-            settings = self._kernel.settings
-            until = self._kernel.clock.now() + settings.lease + settings.lease_margin
-            self._unheard.note(token, until=until)
-            raise
-
-    def _claim(self, tx: Transaction, *, free: Mapping[str, int], token: UUID) -> ClaimRound:
-        # not before the transaction has begun: SQLite may have let us wait for it, and the lease begins here
-        now = self._looked_at = self._kernel.clock.now()
-        settings = self._kernel.settings
-        return claim_round(
-            tx,
-            free,
-            self._types,
-            now=now,
-            lease=settings.lease,
-            margin=settings.lease_margin,
-            token=token,
-            worker=self._worker,
-            zone_of=self._kernel.zone_of,
-            seen=self._restore_watch.seen,
-        )
-
-    def _free_slots(self) -> dict[str, int]:
-        """Return how many runs of each type may begin: none while the engine stops, or cannot write what has ended."""
-        if self._dispatcher.stopping or self._settler.is_full:
-            return {}
-        slots = {name: self._dispatcher.free_slots(action_type) for name, action_type in self._types.items()}
-        return {name: free for name, free in slots.items() if free > 0}
-
-    async def _set_alarm(self) -> None:
-        """Set the alarm to the next due instant. A type without a free slot rings when one of its runs is settled.
-
-        What is due already has just been passed over: another transaction has its row locked, and may for long. Of a
-        pause or a hold that ends, an announcement tells.
-        """
-        if self._last_round.barred:
-            return
-        free = [name for name in self._free_slots() if name not in self._last_round.stopped]
-        due = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
-        if due is not None:
-            self._alarm.set(due if due > self._looked_at else self._kernel.clock.now() + _LOOK_AGAIN)
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -17,7 +17,7 @@ from postdate.engine.settle import Ending, settle_set
 from postdate.store.leases import held_under
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
     from uuid import UUID
 
@@ -34,25 +34,25 @@ class Unheard:
     def __init__(self, kernel: Kernel, types: Mapping[str, ActionType]) -> None:
         self._kernel = kernel
         self._types = types
-        self._until: dict[UUID, datetime] = {}
+        self._rounds: dict[UUID, Collection[datetime]] = {}
 
-    def note(self, token: UUID, *, until: datetime) -> None:
-        """Look for the claims of this round until then (UTC), when their leases have run out."""
-        self._until[token] = until
+    def note(self, token: UUID, *, lease_ends: Collection[datetime]) -> None:
+        """Look for the claims of this round, whose leases end at one of these instants (UTC), until the last."""
+        self._rounds[token] = lease_ends
 
     async def hand_back(self, now: datetime) -> int:
         """Queue again what was claimed after all, with its attempt given back, and return how many actions."""
         handed_back = 0
-        for token, until in list(self._until.items()):
-            found, settled = await self._kernel.work(partial(self._hand_back, token=token, now=now))
-            if now >= until or (found and found == settled):
-                del self._until[token]
+        for token, ends in list(self._rounds.items()):
+            found, settled = await self._kernel.work(partial(self._hand_back, token=token, ends=ends, now=now))
+            if now >= max(ends) or (found and found == settled):
+                del self._rounds[token]
             if settled:
                 _log.warning("handed back what was claimed without our hearing of it", actions=settled)
             handed_back += settled
         return handed_back
 
-    def _hand_back(self, tx: Transaction, *, token: UUID, now: datetime) -> tuple[int, int]:
+    def _hand_back(self, tx: Transaction, *, token: UUID, ends: Collection[datetime], now: datetime) -> tuple[int, int]:
         """Return how many claims were found, and how many of them nobody else has locked just now."""
         endings = [
             Ending(
@@ -61,6 +61,6 @@ class Unheard:
                 lease_token=token,
                 settlement=never_started(attempt_count=held.attempt_count, now=now),
             )
-            for held in held_under(tx, token)
+            for held in held_under(tx, token, lease_ends=ends)
         ]
         return len(endings), len(settle_set(tx, self._types, endings, now=now))

@@ -65,8 +65,13 @@ def renew_leases(tx: Transaction, leases: Collection[Lease], *, lease_until: dat
     return standing & set(leases)
 
 
-def held_under(tx: Transaction, lease_token: UUID) -> list[Held]:
-    """Return every claim under this token; none where the transaction that made it was not committed."""
+def held_under(tx: Transaction, lease_token: UUID, *, lease_ends: Collection[datetime]) -> list[Held]:
+    """Return the claims under this token; none where the transaction that made them was not committed.
+
+    Their leases end at one of these instants: it is by them that they are found.
+    """
     q = tx.tables.queue
-    found = select(q.c.action_id, q.c.action_type, q.c.attempt_count).where(q.c.lease_token == lease_token)
+    found = select(q.c.action_id, q.c.action_type, q.c.attempt_count).where(
+        q.c.lease_token.is_not(None), one_of(tx, q.c.lease_until, lease_ends), q.c.lease_token == lease_token
+    )
     return [Held(**row) for row in tx.execute(found).mappings()]
