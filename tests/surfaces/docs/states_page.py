@@ -22,8 +22,8 @@ SAID_BY: dict[tuple[Status, Cause], str] = {
     (_Q, Cause.DUPLICATE): "`confirm`, of a sibling: the same thing, target and occurrence",
     (_S, Cause.PUBLISHED): "the handler, by returning",
     (_S, Cause.NOT_SENT): "the handler, by raising `NotSent`; doubt, where the type is idempotent",
-    (_S, Cause.DEFERRED): "the handler, by raising `Deferred`, or quiet hours: the attempt is given back",
-    (_S, Cause.NEVER_STARTED): "the engine, of a lease that ran out before the run began: the attempt is given back",
+    (_S, Cause.DEFERRED): "the handler, by raising `Deferred`; quiet hours; a stop before the run began: not counted",
+    (_S, Cause.NEVER_STARTED): "the engine, of a claim whose run surely never began: not counted as an attempt",
     (_S, Cause.REJECTED): "the handler, by raising `Rejected`",
     (_S, Cause.EXHAUSTED): "`NotSent` once more, with no automatic attempt left",
     (_S, Cause.UNCONFIRMED): "any other exception, a time-out, a lost lease, or raising `Unconfirmed`",
@@ -56,9 +56,9 @@ follow what, and nothing else may. This page is made from it by
 
 
 TAIL = """\
-that follow a source of their own; none comes with this version. `never_started` belongs to runs that are handed
-over to other workers; here a claim starts the run at once. What follows from each outcome of a handler is decided
-in [`settle`](../src/postdate/domain/settle.py).
+that follow a source of their own; none comes with this version. `never_started` is for claims of which an
+engine did not hear whether they were committed, and for runs that are handed over to other workers. What follows
+from each outcome of a handler is decided in [`settle`](../src/postdate/domain/settle.py).
 """
 
 
