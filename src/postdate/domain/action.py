@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
+    from postdate.domain.intent import TzSource, ZonePolicy
     from postdate.domain.states import Reason, Status
     from postdate.domain.walltime import Fold, Gap
 
@@ -29,6 +30,10 @@ class Intent:
     tz: str
     gap: Gap
     fold: Fold
+    tz_source: TzSource = "call"
+    """Whether the zone was named in the request, or is that of the owner, wherever the owner moves."""
+    zone_policy: ZonePolicy | None = None
+    """What becomes of it when the wall time comes to mean another instant; None for what its type says."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +94,9 @@ class Action(Request):
     """Whether it is queued and a pause stops it."""
     updated_at: datetime
 
+
+SCHEDULED = "schedule"
+"""The cause of an action's first event."""
 
 ENGINE = "engine"
 """The actor of what the engine decides by itself."""

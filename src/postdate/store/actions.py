@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TICK = timedelta(minutes=1)
 _QUEUED = ("action_id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "due_at", "source")
-_INTENT = ("wall_time", "tz", "gap", "fold")
+_INTENT = ("wall_time", "tz", "gap", "fold", "tz_source", "zone_policy")
 _ASKED = (
     "id",
     "workspace_id",
@@ -171,8 +171,13 @@ def request_fields(row: RowMapping) -> dict[str, Any]:
     """Return the fields of `Request` in a row of `actions`."""
     fields = {name: row[name] for name in _ASKED if name not in _INTENT}
     if row["wall_time"] is not None:
-        fields["intent"] = Intent(**{name: row[name] for name in _INTENT})
+        fields["intent"] = intent_of(row)
     return fields
+
+
+def intent_of(row: RowMapping) -> Intent:
+    """Return the intent in a row of `actions` that has a wall time. Rows that tell no source keep their zone."""
+    return Intent(**{name: row[name] for name in _INTENT} | {"tz_source": row["tz_source"] or "call"})
 
 
 def is_unique_violation(error: DBAPIError) -> bool:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from postdate.store.names import Names
 
-REVISION = "0005"
+REVISION = "0006"
 """The schema this version works on: the newest step in `migrations/versions`."""
 
 SYSTEM_PROFILE = UUID(int=0)
@@ -162,7 +162,11 @@ def _actions(b: _Builder) -> Table:
         Column("traceparent", Text),
         Column("created_at", Instant, nullable=False),
         Column("fingerprint", Text),
+        Column("tz_source", Text),
+        Column("zone_policy", Text),
         b.index("actions_calendar", "workspace_id", "publish_at"),
+        b.index("actions_zone", "tz", "publish_at", "id", where="tz is not null"),
+        b.index("actions_owner_zone", "user_id", "workspace_id", "tz", "publish_at", where="tz_source = 'owner'"),
         b.index("actions_thing", "action_type", "thing_id"),
         b.index("actions_origin_id", "origin", "origin_id", where="origin_id is not null"),
     )
