@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeGuard, get_origin, get_type_hints
 
@@ -15,6 +15,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from postdate.domain import text
 from postdate.domain.endpoint import Endpoints, RememberedEndpoints
+from postdate.domain.intent import check_zone_policy
 from postdate.domain.payload import checked
 from postdate.domain.retry import LONGEST_WAIT
 from postdate.domain.settle import Policy
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from postdate.domain.action import Action
+    from postdate.domain.intent import ZonePolicy
 
 Handler = Callable[..., Any]
 """`handler(ctx, payload)`, sync or async. It returns `Published`, the provider's id or None, or raises an outcome."""
@@ -104,6 +106,8 @@ class ActionType:
     """Awaited when the engine has stopped, in its loop: lets go of connections that are kept for the next run."""
     ignores_quiet_hours: bool = False
     """Whether it goes out in quiet hours too: a link for a forgotten password, a call to a machine."""
+    zone_policy: ZonePolicy | None = None
+    """What becomes of a wall time that comes to mean another instant; None for the setting `zone_policy`."""
 
     def __post_init__(self) -> None:
         """Refuse limits that would never run anything."""
@@ -114,10 +118,11 @@ class ActionType:
             raise Invalid(field="timeout", rule="must be longer than nothing", value=self.timeout)
         if self.timeout > LONGEST_WAIT:  # one that ends beyond the calendar would keep every claim from being made
             raise Invalid(field="timeout", rule=f"must be at most {LONGEST_WAIT.days} days", value=self.timeout)
+        check_zone_policy(self.zone_policy)
         if self.lookup is not None and not _is_async(self.lookup):
             raise Invalid(field="lookup", rule="must be defined with `async def`", value=self.lookup)
 
-    @property
+    @cached_property
     def is_async(self) -> bool:
         """Whether the handler is awaited rather than run in a thread."""
         return _is_async(self.handler)

@@ -108,7 +108,8 @@ class Dispatcher:
     def _context(self, claimed: Claimed, action_type: ActionType) -> Context:
         now = self._clock.now()
         action = claimed.action
-        log = structlog.get_logger("postdate").bind(action=str(action.id), action_type=action.action_type)
+        # not bound: that costs more than the rest of the context, and most handlers have nothing to say
+        log = structlog.get_logger("postdate", action=str(action.id), action_type=action.action_type)
         return Context(
             action=action,
             now=now,

@@ -252,6 +252,8 @@ def _call(action_type: ActionType, ctx: Context, payload: Any) -> Outcome:
 
 def _said(answer: object) -> Outcome:
     """Return what a handler's answer means: an outcome, the provider's id, or nothing to add."""
+    if answer is None or isinstance(answer, str):
+        return Published(provider_id=answer)
     if isinstance(answer, Outcome):
         return answer
     if inspect.iscoroutine(answer):
@@ -263,7 +265,7 @@ def _said(answer: object) -> Outcome:
         return Unconfirmed("the handler returned before its work was done: it must await what it starts")
     if isinstance(answer, type):
         return Unconfirmed(f"the handler returned the class {answer.__name__}")
-    return Published(provider_id=None if answer is None else str(answer))
+    return Published(provider_id=str(answer))
 
 
 def _raised(ctx: Context, error: BaseException) -> Outcome:

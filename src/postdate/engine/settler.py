@@ -168,8 +168,9 @@ class Settler:
             )
 
         won, locked = await self._kernel.work(write)
+        known = won | locked
         for ending in endings:
-            if ending.action_id not in won | locked:
+            if ending.action_id not in known:
                 _log.warning("lost the lease before settling; nothing changed", action=str(ending.action_id))
         return [ended for ended in batch if ended.claimed.action.id in locked]
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pydantic_core import from_json
 from sqlalchemy import URL, create_engine, event, make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -147,6 +148,7 @@ def _options(url: URL, timeout: float) -> dict[str, Any]:
         "pool_size": 10,
         "max_overflow": 10,
         "pool_timeout": timeout,
+        "json_deserializer": from_json,  # three times as fast as json.loads
         "connect_args": {**_UNPREPARED[driver], **bounds},
     }
 
