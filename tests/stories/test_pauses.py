@@ -5,10 +5,25 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import event
 
-from postdate import Action, Context, Invalid, NotPaused, NotSent, OwnerNotFound, Pause, Postdate, Reason, Status
+from postdate import (
+    Action,
+    Context,
+    Invalid,
+    NewAction,
+    NotPaused,
+    NotSent,
+    OwnerNotFound,
+    Pause,
+    Postdate,
+    Reason,
+    Status,
+)
+from postdate.engine.claim import ClaimRound, claim_round
 from postdate.testing.factories import make_workspace
 from tests.stories.conftest import NOON, running, until
 
@@ -193,8 +208,8 @@ async def test_held_actions_are_cancelled_moved_and_posted_like_any_others(app: 
 async def test_what_waits_behind_a_paused_workspace_is_not_held_up_by_its_crowd(app: Postdate, ran: list[str]) -> None:
     """However much is due there, it is met once: the claims go on behind it."""
     paused = make_workspace(app)
-    for number in range(300):
-        await schedule(app, f"held {number}", workspace=paused)
+    crowd = [NewAction(action_type="mail", payload={"text": "held"}, at=NOON, workspace=paused)] * 300
+    await app.schedule_many(crowd)
     await schedule(app, "behind")
     await app.pause(workspace=paused)
     assert (await app.tick()).due_count == 301
@@ -202,6 +217,49 @@ async def test_what_waits_behind_a_paused_workspace_is_not_held_up_by_its_crowd(
     await schedule(app, "the next")
     assert (await app.tick()).due_count == 1
     assert ran == ["behind", "the next"]
+
+
+def one_round(app: Postdate) -> tuple[ClaimRound, int]:
+    """Claim with five slots, and count the statements that this took."""
+    statements: list[str] = []
+
+    def count(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        statements.append(statement)
+
+    with app.kernel.transaction(None) as tx:
+        event.listen(tx.connection, "before_cursor_execute", count)
+        round_ = claim_round(
+            tx,
+            {"mail": 5},
+            {"mail": app.kernel.registry["mail"]},
+            now=NOON,
+            lease=A_MINUTE,
+            margin=A_MINUTE,
+            token=uuid4(),
+            worker="here",
+        )
+        event.remove(tx.connection, "before_cursor_execute", count)
+    return round_, len(statements)
+
+
+async def test_a_crowd_is_put_on_hold_by_the_first_claim_that_meets_it(app: Postdate, ran: list[str]) -> None:
+    paused = make_workspace(app)
+    await app.schedule_many([NewAction(action_type="mail", payload={"text": "held"}, at=NOON, workspace=paused)] * 300)
+    await schedule(app, "behind")
+    await app.pause(workspace=paused)
+    met, _ = one_round(app)
+    assert (met.held, len(met.runnable), met.claimed) == (300, 0, 300)
+    following, _ = one_round(app)
+    assert (following.held, [one.action.payload["text"] for one in following.runnable]) == (0, ["behind"])
+
+
+async def test_pauses_cost_a_claim_one_statement(app: Postdate, ran: list[str]) -> None:
+    assert one_round(app)[1] == 2, "beside the claim itself"
+    await app.pause(workspace=make_workspace(app))
+    await app.set_quiet_hours(make_workspace(app), "22:00-08:00", tz="UTC")
+    assert one_round(app)[1] == 2, "whatever is paused or quiet"
+    await app.pause(action_type="mail")
+    assert one_round(app)[1] == 1, "of a paused type nothing is claimed at all"
 
 
 async def test_deleting_a_workspace_ends_its_pauses(app: Postdate, ran: list[str]) -> None:
