@@ -7,11 +7,14 @@ from postdate.domain.action import Action, Event, Intent
 from postdate.domain.outcome import Deferred, NotSent, Published, Rejected, Skipped, Unconfirmed
 from postdate.domain.pause import EndedPause, Pause
 from postdate.domain.quiet import QuietHours, WorkspaceQuietHours
+from postdate.domain.reconcile import Insert, Keep, Kept, Parent, Replace, Withdraw
 from postdate.domain.recurrence import Rule, cron, every, rrule
 from postdate.domain.retry import Backoff
 from postdate.domain.states import Reason, Status
 from postdate.domain.walltime import resolve
+from postdate.engine.fulfil import Planned
 from postdate.engine.loop import TickReport
+from postdate.engine.tally import Reconciled, ReconcileReport
 from postdate.errors import (
     ActionNotFound,
     AlreadyPublished,
@@ -35,15 +38,19 @@ from postdate.errors import (
     NotFound,
     NotHeld,
     NotPaused,
+    OnHold,
     OutcomesUnwritten,
     OverlapTaken,
     OwnerNotFound,
+    PassRunning,
     PostdateError,
     Refused,
     RetriesExhausted,
     SchemaMismatch,
     SiblingRunning,
+    SourceFailed,
     UnknownActionType,
+    UnknownSource,
     WebhookHeaderInvalid,
     WebhookOutOfTime,
     WebhookRefused,
@@ -54,6 +61,7 @@ from postdate.providers.egress import AddressRefused
 from postdate.providers.signing import verify_webhook
 from postdate.registry import ActionType, Context
 from postdate.settings import Settings
+from postdate.sources import Desired, Source, SqlSource
 from postdate.store.endpoints import DisabledEndpoint
 from postdate.store.heartbeat import Due
 from postdate.verbs import Hold, NewAction, Release
@@ -69,6 +77,7 @@ __all__ = [
     "Context",
     "DatabaseTimedOut",
     "Deferred",
+    "Desired",
     "DisabledEndpoint",
     "Due",
     "EndedPause",
@@ -79,6 +88,7 @@ __all__ = [
     "Event",
     "Hold",
     "IdempotencyConflict",
+    "Insert",
     "Intent",
     "Invalid",
     "InvalidInstant",
@@ -87,6 +97,8 @@ __all__ = [
     "InvalidText",
     "InvalidWallTime",
     "InvalidZone",
+    "Keep",
+    "Kept",
     "Misconfigured",
     "MoveRefused",
     "NewAction",
@@ -95,33 +107,45 @@ __all__ = [
     "NotHeld",
     "NotPaused",
     "NotSent",
+    "OnHold",
     "OutcomesUnwritten",
     "OverlapTaken",
     "OwnerNotFound",
+    "Parent",
+    "PassRunning",
     "Pause",
+    "Planned",
     "Postdate",
     "PostdateError",
     "Published",
     "QuietHours",
     "Reason",
+    "ReconcileReport",
+    "Reconciled",
     "Refused",
     "Rejected",
     "Release",
+    "Replace",
     "RetriesExhausted",
     "Rule",
     "SchemaMismatch",
     "Settings",
     "SiblingRunning",
     "Skipped",
+    "Source",
+    "SourceFailed",
+    "SqlSource",
     "Status",
     "SyncVerbs",
     "TickReport",
     "Unconfirmed",
     "UnknownActionType",
+    "UnknownSource",
     "WebhookHeaderInvalid",
     "WebhookOutOfTime",
     "WebhookRefused",
     "WebhookSignatureWrong",
+    "Withdraw",
     "WorkspaceQuietHours",
     "builtin_action_types",
     "cron",

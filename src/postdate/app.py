@@ -19,18 +19,21 @@ from postdate.clock import SystemClock
 from postdate.domain.settle import Policy
 from postdate.engine.background import Background
 from postdate.engine.loop import Engine, TickReport
+from postdate.engine.reconcile import Reconciler
 from postdate.errors import Misconfigured
 from postdate.kernel import Kernel, Unbegun, ZoneOf
 from postdate.providers.http import http_client
 from postdate.registry import ActionType, Handler, Registry, payload_adapter, time_limit
 from postdate.settings import Settings, read_settings
+from postdate.sources import DEFAULT_TIMEOUT
 from postdate.store.database import Database
 from postdate.store.migrate import upgrade
 from postdate.store.names import Names
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
     from datetime import timedelta
+    from uuid import UUID
 
     from sqlalchemy import Connection
     from sqlalchemy.orm import Session
@@ -38,9 +41,12 @@ if TYPE_CHECKING:
     from postdate.clock import Clock
     from postdate.domain.retry import Backoff
     from postdate.engine.periodic import Pass
+    from postdate.engine.fulfil import Planned
     from postdate.errors import EngineStuck
+    from postdate.engine.tally import ReconcileReport
     from postdate.registry import Settled
 
+    from postdate.sources import Source, SqlSource
 P = ParamSpec("P")
 R = TypeVar("R")
 H = TypeVar("H", bound=Handler)
@@ -225,6 +231,37 @@ class Postdate:
     def on(self, database_url: str, *, clock: Clock | None = None) -> Postdate:
         """Return this app on another database, and by `clock` where given.
 
+    def source(
+        self,
+        name: str,
+        source: Source | SqlSource,
+        *,
+        workspaces: Iterable[UUID | None] | None = None,
+        timeout: float | timedelta = DEFAULT_TIMEOUT,
+    ) -> None:
+        """Register what says what should be scheduled: the engine makes the queue hold that, once a minute (P44).
+
+        It is asked for each of `workspaces`, by default for every one that there is; None among them stands for what
+        has no workspace. `timeout` is in seconds, for one workspace. Raises `Invalid` for a name that is taken.
+        """
+        self.kernel.sources.add(name, source, workspaces=workspaces, timeout=time_limit(timeout))
+
+    async def reconcile(self, *, dry_run: bool = False) -> ReconcileReport:
+        """Ask every source now what it wants, and make the queue hold that; the engine does it once a minute.
+
+        A dry run counts what it would do and writes nothing. Raises `PassRunning` while another process does it, and
+        `OnHold` where nothing may be scheduled by itself.
+        """
+        return await verbs.reconcile(self.kernel, dry_run=dry_run)
+
+    async def plan_for(self, thing_id: str, *, source: str, workspace: UUID | str | None = None) -> Sequence[Planned]:
+        """Return what the reconciler would do about one thing, for a user interface to show.
+
+        It is an answer and no order: the pass plans anew, whatever was answered here (P56). Raises `Invalid`,
+        `UnknownSource`, and `SourceFailed` where the source does not say.
+        """
+        return await verbs.plan_for(self.kernel, thing_id, source=source, workspace=workspace)
+
         The action types are shared: one that is registered with either is known to both. Raises `Misconfigured`.
         """
         settings = self.settings.model_copy(update={"database_url": database_url})
@@ -233,6 +270,7 @@ class Postdate:
         return other
 
     @contextmanager
+        other.kernel.sources = self.kernel.sources
     def working_on(self, database_url: str, *, clock: Clock | None = None) -> Iterator[None]:
         """Let this very app work on another database, and by `clock` where given, within the block: for tests.
 
@@ -305,7 +343,7 @@ class Postdate:
 
     def _passes(self) -> Sequence[Pass]:
         """Return what an engine of this app does now and then."""
-        return []
+        return [Reconciler(self.kernel)] if len(self.kernel.sources) else []
 
     async def close(self) -> None:
         """Close every connection."""

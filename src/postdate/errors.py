@@ -87,6 +87,16 @@ class UnknownActionType(Invalid):
         super().__init__(field="action_type", rule=f"is not registered (known: {listed})", value=action_type)
 
 
+class UnknownSource(Invalid):
+    """No such source is registered. `known` lists those that are."""
+
+    def __init__(self, source: str, *, known: Sequence[str]) -> None:
+        """Keep the names that would have been accepted."""
+        self.known = tuple(known)
+        listed = ", ".join(sorted(self.known)) or "none"
+        super().__init__(field="source", rule=f"is not registered (known: {listed})", value=source)
+
+
 class NotFound(PostdateError):
     """Something named by the request does not exist."""
 
@@ -234,6 +244,40 @@ class WebhookOutOfTime(WebhookRefused):
     """Sent too long ago, or in the future: somebody may have kept it and sent it again."""
 
     def __init__(self, timestamp: int, *, now: datetime, tolerance: timedelta) -> None:
+class SourceFailed(PostdateError):
+    """A source did not say to the end what it wants in a workspace, so nothing was withdrawn there."""
+
+    permanent = False
+
+    def __init__(self, source: str, workspace_id: UUID | None, *, why: str) -> None:
+        """Keep the source, the workspace and the reason; `__cause__` is what the source raised."""
+        self.source = source
+        self.workspace_id = workspace_id
+        self.why = why
+        where = "" if workspace_id is None else f" for workspace {workspace_id}"
+        super().__init__(f"source {_shown(source)} failed{where}: {why}")
+
+
+class PassRunning(Refused):
+    """Another process is doing this pass right now; look again when it has ended."""
+
+    permanent = False
+
+    def __init__(self, name: str) -> None:
+        """Keep which pass."""
+        self.name = name
+        super().__init__(f"another process is at it: {name}")
+
+
+class OnHold(Refused):
+    """The installation is on hold until a person releases it, and so nothing is scheduled by itself."""
+
+    def __init__(self, because: str | None) -> None:
+        """Keep why."""
+        self.because = because
+        super().__init__(f"on hold: {because}")
+
+
         """Keep when it claims to have been sent (Unix seconds), the time here and the tolerance."""
         self.timestamp = timestamp
         self.now = now

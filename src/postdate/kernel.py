@@ -11,10 +11,12 @@ from uuid import UUID
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 
 from postdate.ids import TimeOrderedIds
+from postdate.sources import Sources
 from postdate.store.bounded import bounded
 from postdate.store.database import READ_ONLY
 from postdate.store.guest import Lendable, lent_connection
 from postdate.store.migrate import require_current
+from postdate.store.owners import zone_of_owner
 from postdate.store.time import database_time
 from postdate.store.transaction import Transaction
 
@@ -56,6 +58,7 @@ class Kernel:
     registry: Registry
     clock: Clock
     zone_of: ZoneOf | None = None
+    sources: Sources = field(default_factory=Sources)
     new_id: TimeOrderedIds = field(default_factory=TimeOrderedIds)
     wake: Callable[[datetime], None] | None = None
     """Told when something was queued here and when it is due; the running engine listens."""
@@ -117,6 +120,11 @@ class Kernel:
         if self.clock.is_stale:
             self.clock.set(database_time(tx))
         return self.clock.now()
+
+    def default_zone(self, tx: Transaction, *, workspace: UUID | None, user: UUID) -> str | None:
+        """Return the zone for wall times that come with none: the app's `zone_of`, else the owner's own (P5)."""
+        zone = self.zone_of(workspace, user) if self.zone_of is not None else None
+        return zone if zone is not None else zone_of_owner(tx, workspace=workspace, user=user)
 
     @contextmanager
     def _own(self, connection: Connection, *, read_only: bool) -> Iterator[Transaction]:

@@ -98,8 +98,8 @@ class Periodic:
 
     async def _turn(self, each: Pass, now: datetime) -> tuple[bool, object, timedelta]:
         """Do the pass if it is due and nobody else does it; say whether, what it came to, and when to look again."""
-        async with self._alone(each.name) as alone:
-            if not alone:
+        async with alone(self._kernel, each.name) as ours:
+            if not ours:
                 return False, None, min(each.interval, _AFTER_FAILURE)
             wait = await self._kernel.work(partial(_wait, each=each, now=now), read_only=True)
             if wait > timedelta(0):
@@ -108,20 +108,21 @@ class Periodic:
             await self._kernel.work(lambda tx: note_run(tx, each.name, at=now))
             return True, report, each.interval
 
-    @asynccontextmanager
-    async def _alone(self, name: str) -> AsyncIterator[bool]:
-        """Hold the pass's lock within the block, on a connection that does nothing else."""
-        database = self._kernel.database
-        if database.is_sqlite:
-            yield True
-            return
-        seconds = self._kernel.settings.database_timeout.total_seconds()
-        async with database.async_engine.connect() as connection:
 
-            def locked(begun: Connection) -> bool:
-                return try_alone(Transaction.on(begun, self._kernel.names), name)
+@asynccontextmanager
+async def alone(kernel: Kernel, name: str) -> AsyncIterator[bool]:
+    """Hold a pass's lock within the block, on a connection that does nothing else; say whether nobody else has it."""
+    database = kernel.database
+    if database.is_sqlite:
+        yield True
+        return
+    seconds = kernel.settings.database_timeout.total_seconds()
+    async with database.async_engine.connect() as connection:
 
-            yield await bounded(connection.run_sync(locked), seconds=seconds)
+        def locked(begun: Connection) -> bool:
+            return try_alone(Transaction.on(begun, kernel.names), name)
+
+        yield await bounded(connection.run_sync(locked), seconds=seconds)
 
 
 def _wait(tx: Transaction, *, each: Pass, now: datetime) -> timedelta:

@@ -10,6 +10,7 @@ from postdate.verbs.change import cancel, post_now, reschedule
 from postdate.verbs.endpoints import disabled_endpoints, enable_endpoint
 from postdate.verbs.intake import NewAction
 from postdate.verbs.pausing import ended_pauses, pause, paused, resume
+from postdate.verbs.planning import plan_for, reconcile
 from postdate.verbs.quiet import clear_quiet_hours, quiet_hours, set_quiet_hours
 from postdate.verbs.read import get, history, list_actions
 from postdate.verbs.releasing import Hold, Release, held, release
@@ -33,8 +34,10 @@ __all__ = [
     "list_actions",
     "pause",
     "paused",
+    "plan_for",
     "post_now",
     "quiet_hours",
+    "reconcile",
     "release",
     "reschedule",
     "resume",

@@ -19,6 +19,7 @@ PROMISED = """
     Context
     DatabaseTimedOut
     Deferred
+    Desired
     DisabledEndpoint
     Due
     EndedPause
@@ -29,6 +30,7 @@ PROMISED = """
     Event
     Hold
     IdempotencyConflict
+    Insert
     Intent
     Invalid
     InvalidInstant
@@ -37,6 +39,8 @@ PROMISED = """
     InvalidText
     InvalidWallTime
     InvalidZone
+    Keep
+    Kept
     Misconfigured
     MoveRefused
     NewAction
@@ -45,33 +49,45 @@ PROMISED = """
     NotHeld
     NotPaused
     NotSent
+    OnHold
     OutcomesUnwritten
     OverlapTaken
     OwnerNotFound
+    Parent
+    PassRunning
     Pause
+    Planned
     Postdate
     PostdateError
     Published
     QuietHours
     Reason
+    ReconcileReport
+    Reconciled
     Refused
     Rejected
     Release
+    Replace
     RetriesExhausted
     Rule
     SchemaMismatch
     Settings
     SiblingRunning
     Skipped
+    Source
+    SourceFailed
+    SqlSource
     Status
     SyncVerbs
     TickReport
     Unconfirmed
     UnknownActionType
+    UnknownSource
     WebhookHeaderInvalid
     WebhookOutOfTime
     WebhookRefused
     WebhookSignatureWrong
+    Withdraw
     WorkspaceQuietHours
     builtin_action_types
     cron

@@ -1,0 +1,133 @@
+"""How is a source heard: a batch at a time, within its time, and to the end or not at all?"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from postdate.clock import monotonic
+from postdate.domain.reconcile import thing_of
+from postdate.domain.text import cleaned
+from postdate.errors import Invalid, SourceFailed
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+    from datetime import timedelta
+    from typing import TypeVar
+    from uuid import UUID
+
+    from postdate.domain.reconcile import Parent
+    from postdate.sources import Desired, Source
+
+    Answer = TypeVar("Answer")
+
+BATCH = 500
+"""How much of what a source says is in memory, and in one transaction, at once."""
+
+_ENDING_SECONDS = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heard:
+    """A part of what a source says."""
+
+    desired: Mapping[str, Desired]
+    """By key, in the order in which it was said."""
+    repeated: Sequence[str] = ()
+    """Keys that were said more than once in this part."""
+    unreadable: Sequence[Invalid] = ()
+    """What is wrong with what has no key: nobody can tell which action it is about."""
+
+
+class Hearing:
+    """One source, heard for one workspace. Raises `SourceFailed` for whatever goes wrong on its side."""
+
+    def __init__(self, name: str, source: Source, workspace: UUID | None, *, timeout: timedelta) -> None:
+        self._name = name
+        self._source = source
+        self._workspace = workspace
+        self._seconds = timeout.total_seconds()
+        """What is left of its time."""
+        self._allowed = self._seconds
+
+    async def desired(self, *, thing_id: str | None = None) -> AsyncGenerator[Heard]:
+        """Yield all that the source says, of one thing where that is asked for."""
+        parts: asyncio.Queue[list[Desired] | None] = asyncio.Queue(1)
+        listening = asyncio.create_task(self._listen(parts, thing_id), name="postdate-source")
+        try:
+            while (part := await self._within(_next(parts, listening))) is not None:
+                yield _read(part, thing_id)
+        finally:
+            await _ended(listening)
+
+    async def parents(self, thing_ids: Sequence[str]) -> Mapping[str, Parent]:
+        """Return how these things stand upstream."""
+        return await self._within(self._source.parents(thing_ids))
+
+    async def _listen(self, parts: asyncio.Queue[list[Desired] | None], thing_id: str | None) -> None:
+        """Run the source's own code in one task from its beginning to its end, as its time-outs may expect."""
+        part: list[Desired] = []
+        async with aclosing(self._source.desired(self._workspace, thing_id=thing_id)) as said:  # type: ignore[type-var]
+            async for each in said:
+                part.append(each)
+                if len(part) == BATCH:
+                    await parts.put(part)
+                    part = []
+        await parts.put(part)
+        await parts.put(None)
+
+    async def _within(self, answer: Awaitable[Answer]) -> Answer:
+        """Wait for the source, as long as it has time left."""
+        began = monotonic()
+        try:
+            async with asyncio.timeout(self._seconds):
+                return await answer
+        except TimeoutError:
+            raise SourceFailed(self._name, self._workspace, why=f"took longer than {self._allowed:g} s") from None
+        except Exception as error:
+            why = f"{type(error).__name__}: {cleaned(error, limit=500)}"
+            raise SourceFailed(self._name, self._workspace, why=why) from error
+        finally:
+            self._seconds = max(self._seconds - (monotonic() - began), 0.0)
+
+
+async def _next(parts: asyncio.Queue[list[Desired] | None], listening: asyncio.Task[None]) -> list[Desired] | None:
+    """Return the next part, or raise what the source has failed with."""
+    taking = asyncio.ensure_future(parts.get())
+    try:
+        await asyncio.wait({taking, listening}, return_when=asyncio.FIRST_COMPLETED)
+        if not taking.done() and listening.cancelled():
+            raise asyncio.InvalidStateError("it was cancelled from within")
+        if not taking.done() and (error := listening.exception()) is not None:
+            raise error
+        return await taking
+    finally:
+        taking.cancel()
+
+
+async def _ended(listening: asyncio.Task[None]) -> None:
+    """End the source's task, but do not wait for ever for one that does not obey."""
+    listening.cancel()
+    await asyncio.wait({listening}, timeout=_ENDING_SECONDS)
+    listening.add_done_callback(lambda late: late.cancelled() or late.exception())  # heard, lest asyncio complain
+
+
+def _read(part: Sequence[Desired], thing_id: str | None) -> Heard:
+    desired: dict[str, Desired] = {}
+    repeated: list[str] = []
+    unreadable: list[Invalid] = []
+    for each in part:
+        try:
+            key = each.key
+        except Invalid as error:
+            unreadable.append(error)
+            continue
+        if thing_id is not None and thing_of(key) != thing_id:
+            continue
+        if key in desired:
+            repeated.append(key)
+        else:
+            desired[key] = each
+    return Heard(desired=desired, repeated=repeated, unreadable=unreadable)

@@ -1,0 +1,236 @@
+"""Who says what should be scheduled, and how does one say it?
+
+The reconciler asks a source once a minute, for each workspace, what it wants, and makes the queue hold that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
+
+from postdate.domain import text
+from postdate.domain.action import SEPARATOR
+from postdate.domain.reconcile import Parent
+from postdate.errors import Invalid, InvalidPayload, UnknownSource
+from postdate.store.database import Database
+from postdate.store.upstream import Upstream, parameters_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+    from uuid import UUID
+
+    from postdate.domain.walltime import Fold, Gap
+
+DEFAULT_TIMEOUT = timedelta(seconds=60)
+"""How long a source may take for one workspace, the time that we take for our part not counted."""
+
+_DIGITS = 32
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Desired:
+    """Something that should be scheduled: as for `schedule`, with a `thing_id` in the payload.
+
+    Its key is action type, thing, target and occurrence. Everything else may change from one pass to the next, and the
+    action follows.
+    """
+
+    action_type: str
+    payload: BaseModel | Mapping[str, object]
+    at: datetime | str
+    tz: str | None = None
+    gap: Gap = "forward"
+    fold: Fold = "first"
+    target: str | None = None
+    user: UUID | str | None = None
+    occurrence: str = ""
+    expires_at: datetime | str | None = None
+
+    @property
+    def key(self) -> str:
+        """The key of its action. Raises `Invalid` where there is none: no thing, or a part that is no name."""
+        payload = self.payload
+        thing = payload.get("thing_id") if isinstance(payload, Mapping) else getattr(payload, "thing_id", None)
+        parts = (
+            text.name(self.action_type, field="action_type", limit=text.MAX_TYPE),
+            text.name(thing, field="payload.thing_id"),
+            text.optional_name(self.target, field="target") or "",
+            "" if self.occurrence == "" else text.name(self.occurrence, field="occurrence"),
+        )
+        return SEPARATOR.join(parts)
+
+    def fingerprint(self) -> str:
+        """Return what is another text once anything is said otherwise. Raises `InvalidPayload` for what is not JSON."""
+        payload = self.payload.model_dump(mode="json") if isinstance(self.payload, BaseModel) else self.payload
+        instants = [in_utc(each) for each in (self.at, self.expires_at)]
+        try:
+            said = to_jsonable_python([payload, self.tz, self.gap, self.fold, self.user, *instants])
+            words = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
+        except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
+            raise InvalidPayload(field="payload", rule=f"must be JSON: {text.cleaned(error, limit=200)}") from None
+        return hashlib.sha256(words).hexdigest()[:_DIGITS]
+
+
+def in_utc(value: datetime | str | None) -> datetime | str | None:
+    """Return an aware datetime in UTC, so that the zone of a session makes no difference, and the rest as it is."""
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
+
+
+class Source(Protocol):
+    """Upstream truth, in Python."""
+
+    def desired(self, workspace: UUID | None, *, thing_id: str | None = None) -> AsyncIterator[Desired]:
+        """Yield what should be scheduled in this workspace now, in any order: all of it, whether scheduled or not.
+
+        What is not yielded is withdrawn, unless this raises: then nothing is. With `thing_id` it may leave other things
+        out.
+        """
+        ...
+
+    async def parents(self, thing_ids: Sequence[str]) -> Mapping[str, Parent]:
+        """Return how these things stand, without those that are not there any more."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlSource:
+    """A source in SQL over your own tables, in the application's database or in the one that `database_url` names.
+
+    `desired_sql` is one SELECT. Its columns `action_type`, `thing_id` and `at`, and where there are `tz`, `gap`,
+    `fold`, `target`, `user_id`, `occurrence`, `expires_at` and `payload` (a JSON object), make a `Desired`; every other
+    column is a field of the payload. `:workspace` stands for the workspace. `parents_sql` is a SELECT of `thing_id` and
+    `finished` (a boolean) among `:thing_ids`, as in `where id in :thing_ids`.
+
+    Both run in transactions that can only read. Raises `Invalid` for other parameters.
+    """
+
+    desired_sql: str
+    parents_sql: str
+    database_url: str | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that nobody would fill in."""
+        if not parameters_of(self.desired_sql) <= {"workspace"}:
+            raise Invalid(field="desired_sql", rule="must have no parameter but :workspace", value=self.desired_sql)
+        if parameters_of(self.parents_sql) != {"thing_ids"}:
+            raise Invalid(field="parents_sql", rule="must have :thing_ids as its one parameter", value=self.parents_sql)
+
+    @property
+    def by_workspace(self) -> bool:
+        """Whether it asks for one workspace at a time."""
+        return "workspace" in parameters_of(self.desired_sql)
+
+
+class SqlReading:
+    """An `SqlSource` on the database that it is asked on."""
+
+    def __init__(self, source: SqlSource, upstream: Upstream) -> None:
+        self._source = source
+        self._upstream = upstream
+
+    async def desired(self, workspace: UUID | None, *, thing_id: str | None = None) -> AsyncIterator[Desired]:
+        """Yield a `Desired` for each row."""
+        async for row in self._upstream.rows(self._source.desired_sql, workspace=workspace, thing_id=thing_id):
+            yield _desired(row)
+
+    async def parents(self, thing_ids: Sequence[str]) -> Mapping[str, Parent]:
+        """Ask for them all at once."""
+        rows = await self._upstream.among(self._source.parents_sql, thing_ids=thing_ids)
+        for row in rows:
+            _require(row, "parents_sql", "thing_id", "finished")
+        return {str(row["thing_id"]): Parent.FINISHED if row["finished"] else Parent.OPEN for row in rows}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Registered:
+    """A source, and how the reconciler asks it."""
+
+    name: str
+    source: Source | SqlSource
+    workspaces: tuple[UUID | None, ...] | None = None
+    """For which workspaces; None for every one that there is."""
+    timeout: timedelta = DEFAULT_TIMEOUT
+
+    def on(self, database: Database) -> Source:
+        """Return what can be asked, on the application's database where it names no other."""
+        if not isinstance(self.source, SqlSource):
+            return self.source
+        url = self.source.database_url
+        there = database if url is None else Database(url)
+        return SqlReading(self.source, Upstream(database=there, timeout=self.timeout, ours=url is None))
+
+
+class Sources:
+    """The sources that this process knows."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._sources: dict[str, Registered] = {}
+
+    def add(
+        self,
+        name: str,
+        source: Source | SqlSource,
+        *,
+        workspaces: Iterable[UUID | None] | None = None,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+    ) -> None:
+        """Register a source. Raises `Invalid` where its name is taken or is none."""
+        text.name(name, field="source", limit=text.MAX_TYPE)
+        if name in self._sources:
+            raise Invalid(field="source", rule="is registered already", value=name)
+        if timeout <= timedelta(0):
+            raise Invalid(field="timeout", rule="must be longer than nothing", value=timeout)
+        if workspaces is None and isinstance(source, SqlSource) and not source.by_workspace:
+            workspaces = [None]  # asked for each workspace, it would say the same each time
+        chosen = None if workspaces is None else tuple(workspaces)
+        self._sources[name] = Registered(name=name, source=source, workspaces=chosen, timeout=timeout)
+
+    def __getitem__(self, name: str) -> Registered:
+        """Return a source by its name. Raises `UnknownSource`."""
+        try:
+            return self._sources[name]
+        except (KeyError, TypeError):
+            raise UnknownSource(name, known=list(self._sources)) from None
+
+    def __iter__(self) -> Iterator[Registered]:
+        """Iterate over the sources in the order of their registration."""
+        return iter(self._sources.values())
+
+    def __len__(self) -> int:
+        """Return how many sources there are."""
+        return len(self._sources)
+
+
+_OPTIONAL = ("tz", "gap", "fold", "target", "occurrence", "expires_at")
+_COLUMNS = {"action_type", "thing_id", "at", "user_id", "payload", *_OPTIONAL}
+
+
+def _desired(row: Mapping[str, Any]) -> Desired:
+    """Return what a row says. Raises `Invalid` where a column is missing."""
+    _require(row, "desired_sql", "action_type", "thing_id", "at")
+    given = {name: row[name] for name in _OPTIONAL if row.get(name) is not None}
+    payload: Any = row.get("payload")
+    if isinstance(payload, str | bytes):
+        try:
+            payload = from_json(payload)
+        except ValueError:
+            payload = None if payload == "" else payload
+    if payload is None or isinstance(payload, dict):
+        thing = row["thing_id"]
+        others = {name: value for name, value in row.items() if name not in _COLUMNS}
+        payload = {**(payload or {}), **others, "thing_id": thing if thing is None else str(thing)}
+    return Desired(action_type=row["action_type"], payload=payload, at=row["at"], user=row.get("user_id"), **given)
+
+
+def _require(row: Mapping[str, Any], sql: str, *names: str) -> None:
+    missing = [name for name in names if name not in row]
+    if missing:
+        raise Invalid(field=sql, rule=f"must select {', '.join(missing)}")

@@ -1,0 +1,96 @@
+"""How are the user's own tables read: streamed, within a time, and without a way to write?"""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import NullPool, bindparam, event, text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from postdate.store.types import Identifier
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from datetime import timedelta
+    from uuid import UUID
+
+    from sqlalchemy import RowMapping, TextClause
+    from sqlalchemy.ext.asyncio import AsyncConnection
+
+    from postdate.store.database import Database
+
+_ROWS_AT_ONCE = 1_000
+_THING = "postdate_thing_id"
+
+
+def parameters_of(sql: str) -> set[str]:
+    """Return the names of the `:parameters` of a statement."""
+    return set(text(sql)._bindparams)  # noqa: SLF001 - what `compile().params` would tell, for any dialect
+
+
+@dataclass(frozen=True, kw_only=True)
+class Upstream:
+    """A database with tables of the user's."""
+
+    database: Database
+    timeout: timedelta
+    ours: bool
+    """Whether it is the application's, whose connections are kept; else they are closed after each reading."""
+
+    async def rows(self, sql: str, *, workspace: UUID | None, thing_id: str | None) -> AsyncIterator[RowMapping]:
+        """Yield the rows of a SELECT, a batch in memory at a time; with `thing_id`, of that thing alone."""
+        asked = _of_thing(sql) if thing_id is not None else text(sql)
+        values = {"workspace": bindparam("workspace", workspace, type_=Identifier), _THING: bindparam(_THING, thing_id)}
+        asked = asked.bindparams(*(value for name, value in values.items() if name in asked._bindparams))  # noqa: SLF001
+        async with self._reading() as connection:
+            result = await connection.stream(asked, execution_options={"yield_per": _ROWS_AT_ONCE})
+            async for batch in result.mappings().partitions():
+                for row in batch:
+                    yield row
+
+    async def among(self, sql: str, *, thing_ids: Sequence[str]) -> Sequence[RowMapping]:
+        """Return the rows of a SELECT that says `in :thing_ids`."""
+        asked = text(sql).bindparams(bindparam("thing_ids", list(thing_ids), expanding=True))
+        async with self._reading() as connection:
+            return (await connection.execute(asked)).mappings().all()
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[AsyncConnection]:
+        if self.database.is_sqlite:
+            async with _sqlite_reading(self.database) as connection:
+                yield connection
+            return
+        try:
+            async with self.database.async_engine.connect() as connection, connection.begin():
+                await connection.execute(text("set transaction read only"))
+                milliseconds = max(1, round(self.timeout.total_seconds() * 1000))
+                await connection.execute(text(f"set local statement_timeout = {milliseconds}"))
+                yield connection
+        finally:
+            if not self.ours:
+                await self.database.close()
+
+
+@asynccontextmanager
+async def _sqlite_reading(database: Database) -> AsyncIterator[AsyncConnection]:
+    """Open a connection that is closed afterwards: one that cannot write must not come into anybody's pool."""
+    engine = create_async_engine(database.url.set(drivername="sqlite+aiosqlite"), poolclass=NullPool)
+    event.listen(engine.sync_engine, "connect", _only_read)
+    try:
+        async with engine.connect() as connection:
+            yield connection
+    finally:
+        await engine.dispose()
+
+
+def _only_read(connection: Any, _record: object) -> None:
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA query_only = ON")
+    cursor.close()
+
+
+def _of_thing(sql: str) -> TextClause:
+    within = sql.strip().rstrip(";")
+    return text(f"select * from (\n{within}\n) as desired where cast(desired.thing_id as text) = :{_THING}")  # noqa: S608
