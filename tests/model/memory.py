@@ -28,6 +28,7 @@ from postdate import (
     Status,
     Unconfirmed,
 )
+from postdate.domain.action import SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 NOT_YET = UUID(int=0)
 
-AUTO_ATTEMPTS, MAX_ATTEMPTS = 2, 3
+AUTO_ATTEMPTS, MAX_ATTEMPTS = 2, 2
 BACKOFF = timedelta(minutes=10)
 REMEMBERED = timedelta(hours=2)
 """How long an idempotency key is known."""
@@ -98,8 +99,10 @@ class Item:
     @property
     def state(self) -> tuple[object, ...]:
         """How its row should read."""
-        due = self.due_at if self.active else None
-        return (self.status, self.reason, self.attempts, due, self.token)
+        key = None if self.ask.key is None else SEPARATOR.join(self.ask.key)
+        if not self.active:
+            return (self.status, self.reason, self.attempts, key)
+        return (self.status, self.token, self.attempts, key, self.ask.overlap_key, self.due_at)
 
 
 Refusal: TypeAlias = type[PostdateError]

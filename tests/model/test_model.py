@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tests.model.memory import Refusal
 
 QUICK = settings(
-    max_examples=int(os.environ.get("POSTDATE_MODEL_EXAMPLES", "20")),
+    max_examples=int(os.environ.get("POSTDATE_MODEL_EXAMPLES", "25")),
     stateful_step_count=60,
     deadline=None,
     derandomize=IN_CI,
@@ -157,8 +157,9 @@ class Machine(RuleBasedStateMachine):
 
     def import_history(self, step: Import) -> None:
         ask = self.owned(step.asked)
-        if step.like is not None and self.memory.items:
-            there = self.memory.items[-1 - step.like % len(self.memory.items)].ask
+        active = [item for item in self.memory.items if item.active]
+        if step.like is not None and active:
+            there = active[-1 - step.like % len(active)].ask
             ask = replace(ask, action_type=there.action_type, thing=there.thing, target=there.target)
         ask = replace(ask, expires_at=None, overlap_key=None, idempotency_key=None)
         if ask.workspace is None or ask.workspace in self.memory.workspaces:
@@ -189,6 +190,8 @@ class Machine(RuleBasedStateMachine):
 
     def settle(self, step: Settle) -> None:
         """Let runs end, also long after their leases were lost, and some of them twice."""
+        if not any(self.item_of(run) for run in self.runs):
+            self.claim(Claim(2))
         found = [(self.run_of(number), end) for number, end in step.ends]
         chosen = {(run.action.id, run.lease_token): (run, end) for run, end in found if run is not None}
         told = [(run, OUTCOMES[end](self.now)) for run, end in chosen.values() if end in OUTCOMES]
@@ -199,13 +202,17 @@ class Machine(RuleBasedStateMachine):
             if item is not None:
                 self.memory.settle(item, outcome, now=self.now)
                 self.count(item)
-        vanished = [run for run, end in chosen.values() if end not in OUTCOMES]
-        self.runs = [run for run in self.runs if run not in vanished]
+        over = [run for run, end in chosen.values() if end not in OUTCOMES]
+        over += [run for (run, _), (item, _) in zip(told, held, strict=True) if item is not None and not item.active]
+        self.runs = [run for run in self.runs if run not in over]
 
     def run_of(self, number: int) -> Claimed | None:
-        """Return one of the runs that still hold their lease, or, every third time, any."""
+        """Return a run that still holds its lease, or, every other time, one whose action somebody else has by now."""
         holding = [run for run in self.runs if self.item_of(run) is not None]
-        among = holding if holding and number % 3 else self.runs
+        held = {run.action.id for run in holding}
+        contested = [run for run in self.runs if run not in holding and run.action.id in held]
+        first, second = (holding, contested) if number % 2 else (contested, holding)
+        among = first or second or self.runs
         return among[-1 - number % len(among)] if among else None
 
     def item_of(self, run: Claimed) -> Item | None:

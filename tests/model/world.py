@@ -220,15 +220,16 @@ class World:
             queued: dict[UUID, tuple[object, ...]] = {
                 row.action_id: (
                     Status.QUEUED if row.lease_token is None else Status.SUBMITTED,
-                    None,
-                    row.attempt_count,
-                    row.due_at,
                     row.lease_token,
+                    row.attempt_count,
+                    row.key,
+                    row.overlap_key,
+                    row.due_at,
                 )
                 for row in tx.execute(select(q))
             }
             ended: dict[UUID, tuple[object, ...]] = {
-                row.action_id: (Status(row.status), row.reason and Reason(row.reason), row.attempt_count, None, None)
+                row.action_id: (Status(row.status), row.reason and Reason(row.reason), row.attempt_count, row.key)
                 for row in tx.execute(select(o))
             }
             asked = set(tx.execute(select(a.c.id)).scalars())
