@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import create_engine, inspect, text
 
-from postdate import Context, Misconfigured, OwnerNotFound, Postdate, Settings, Status
+from postdate import Context, InvalidZone, Misconfigured, OwnerNotFound, Postdate, Settings, Status
 from postdate.clock import ManualClock
 from postdate.store.database import Database
 from tests.stories.conftest import NOON
@@ -104,6 +105,32 @@ async def test_the_hosts_own_tables_own_actions(host: Engine, empty_database_url
     with host.begin() as connection:
         connection.execute(text("delete from users"))
     assert [found.id for found in await app.list()] == [unowned.id]
+    await app.close()
+
+
+async def test_the_hosts_own_teams_are_paused_and_have_their_quiet_hours(host: Engine, empty_database_url: str) -> None:
+    """P13: and both go with the team."""
+    with_users(host, "uuid" if host.dialect.name == "postgresql" else "text")
+    team = uuid4()
+    with host.begin() as connection:
+        connection.execute(text("insert into teams values (:id)"), {"id": str(team)})
+    app = installed(host, empty_database_url, table_prefix="postdate_", workspaces_table="teams")
+    action = await app.schedule("act", {}, at=NOON, workspace=team)
+    await app.pause(workspace=team)
+    with pytest.raises(OwnerNotFound):
+        await app.pause(workspace=UUID(int=5))
+    with pytest.raises(InvalidZone):
+        await app.set_quiet_hours(team, "11:00-13:00")
+    await app.set_quiet_hours(team, "11:00-13:00", tz="UTC")
+    await app.tick()
+    assert (await app.get(action.id)).paused
+    await app.resume(workspace=team)
+    await app.tick()
+    assert (await app.get(action.id)).next_attempt_at == NOON + timedelta(hours=1)
+    await app.pause(workspace=team)
+    with host.begin() as connection:
+        connection.execute(text("delete from teams"))
+    assert (await app.paused(), await app.quiet_hours(), await app.ended_pauses(), await app.list()) == ([], [], [], [])
     await app.close()
 
 
