@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from postdate.testing.chaos.worker import Orders
 
-_PATIENCE = 20.0
+_PATIENCE = 60.0
+"""Seconds that a worker may take to end: longer than any call of the database's may last."""
 _SAID = 2000
 _EXPECTED = {0, AWAY, -signal.SIGKILL, -signal.SIGTERM}
 """How workers may end; by SIGTERM where they had not even begun."""
