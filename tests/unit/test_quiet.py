@@ -154,6 +154,10 @@ def test_what_is_not_of_that_form_is_refused(text: object) -> None:
         {"weekdays": frozenset()},
         {"weekdays": frozenset({0})},
         {"weekdays": frozenset({8})},
+        {"weekdays": frozenset({1.0})},
+        {"weekdays": {1}},
+        {"weekdays": None},
+        {"start": "22:00"},
     ],
 )
 def test_values_have_to_be_minutes_and_days_too(wrong: dict[str, object]) -> None:

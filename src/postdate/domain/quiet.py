@@ -45,10 +45,10 @@ class QuietHours:
     def __post_init__(self) -> None:
         """Raise `Invalid` for times with seconds or an offset, and for days that there are not."""
         for at in (self.start, self.end):
-            if at != time(at.hour, at.minute):
+            if not _is_minute(at):
                 raise Invalid(field=_FIELD, rule="must begin and end on a minute of the local clock", value=at)
-        if not self.weekdays or not self.weekdays <= EVERY_DAY:
-            raise Invalid(field=_FIELD, rule="must have days of the week, from 1 to 7", value=self.weekdays)
+        if not _are_weekdays(self.weekdays):
+            raise Invalid(field=_FIELD, rule="must have a frozenset of weekdays, 1 to 7", value=self.weekdays)
 
     @classmethod
     def parse(cls, text: object, *, tz: str | None = None) -> QuietHours:
@@ -118,6 +118,14 @@ def _span(hours: QuietHours, day: datetime, rules: ZoneInfo) -> tuple[datetime, 
         resolve(datetime.combine(day, hours.start), rules.key),
         resolve(datetime.combine(last, hours.end), rules.key),
     )
+
+
+def _is_minute(at: object) -> bool:
+    return isinstance(at, time) and at == time(at.hour, at.minute)
+
+
+def _are_weekdays(days: object) -> bool:
+    return isinstance(days, frozenset) and bool(days) and all(type(day) is int and day in EVERY_DAY for day in days)
 
 
 def _days(text: str, value: object) -> Iterator[int]:
