@@ -218,7 +218,7 @@ def why_refused(tx: Transaction, requests: Iterable[Request]) -> dict[UUID, Post
     """Return, for requests that were not admitted, what stands in their way."""
     refused = list(requests)
     keys = [request.key for request in refused if request.key is not None]
-    active, guarded = active_keys(tx, keys), guarded_keys(tx, keys)
+    active, guarded = active_keys(tx, keys), guarded_keys(tx, keys, but={request.id for request in refused})
     return {request.id: _why(tx, request, active, guarded) for request in refused}
 
 
