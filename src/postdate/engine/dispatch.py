@@ -53,6 +53,8 @@ class Dispatcher:
         self._idle = asyncio.Event()
         self._idle.set()
         self._taken: dict[str, int] = {}
+        self._filled: set[str] = set()
+        """The types that have had no free slot since all of theirs were free."""
         self.stopping = Stopping()
         """What handlers look at to end in time. Once it has begun, no run begins any more."""
 
@@ -92,6 +94,8 @@ class Dispatcher:
         self._runs.add(run)
         self._idle.clear()
         self._taken[action_type.name] = self._taken.get(action_type.name, 0) + 1
+        if not self.free_slots(action_type):
+            self._filled.add(action_type.name)
         return run
 
     def _run_ended(self, run: Run, outcome: Outcome) -> None:
@@ -101,8 +105,12 @@ class Dispatcher:
         self._ended(Ended(claimed=run.claimed, outcome=outcome))
 
     def _freed(self, run: Run) -> None:
-        self._taken[run.action_type.name] -= 1
+        name = run.action_type.name
+        self._taken[name] -= 1
         if run.over:  # settled without its handler: nobody else will say that there is room again
+            self._freed_late()
+        elif not self._taken[name] and name in self._filled:  # the next can be claimed while these are being written
+            self._filled.discard(name)
             self._freed_late()
 
     def _context(self, claimed: Claimed, action_type: ActionType) -> Context:

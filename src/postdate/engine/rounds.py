@@ -90,6 +90,8 @@ class Rounds:
         if self._last.barred:
             return None
         free = [name for name in self._free_slots() if name not in self._last.stopped]
+        if not free:
+            return None
         due = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
         if due is None or due > self._looked_at:
             return due
