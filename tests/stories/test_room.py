@@ -1,0 +1,59 @@
+"""When does the engine look for more to run, before the outcomes of what it ran are written?"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from postdate import ActionType, Context
+from postdate.clock import ManualClock
+from postdate.domain.action import Claimed
+from postdate.engine.dispatch import Dispatcher
+from postdate.testing.runs import NOW, submitted_action
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class Runs:
+    """A dispatcher of runs that end when they are told to, and how often it said that there is room."""
+
+    def __init__(self, *, concurrency: int) -> None:
+        http: httpx2.AsyncClient = None  # type: ignore[assignment]  # no handler asks for it
+        self.said = 0
+        self.ends = asyncio.Event()
+        self.action_type = ActionType(name="act", handler=self.act, concurrency=concurrency)
+        self.dispatcher = Dispatcher(clock=ManualClock(NOW), http=http, ended=lambda _: None, freed_late=self.note)
+
+    async def act(self, ctx: Context, payload: dict[str, object]) -> None:
+        await self.ends.wait()
+
+    def note(self) -> None:
+        self.said += 1
+
+    async def run(self, runs: int) -> None:
+        for _ in range(runs):
+            action = submitted_action(self.action_type, {}, action_id=uuid4())
+            claimed = Claimed(action=action, lease_token=uuid4(), lease_until=NOW + timedelta(hours=1))
+            self.dispatcher.start(claimed, self.action_type)
+        self.ends.set()
+        await self.dispatcher.drain()
+
+
+async def test_it_looks_once_when_all_slots_are_free_that_were_all_taken() -> None:
+    runs = Runs(concurrency=3)
+    await runs.run(3)
+    assert runs.said == 1
+    await runs.run(3)
+    assert runs.said == 2
+
+
+async def test_it_waits_for_the_settle_where_slots_had_been_left_free() -> None:
+    """Whoever had room has claimed all there was: looking again would find nothing."""
+    runs = Runs(concurrency=3)
+    await runs.run(2)
+    assert runs.said == 0
+    await runs.run(1)
+    assert runs.said == 0
