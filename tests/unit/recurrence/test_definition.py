@@ -103,17 +103,20 @@ def test_the_fast_ways_find_what_the_general_one_finds(
     assert list(rule.between(lo, lo + length)) == list(rule._by_walls(lo, lo + length))
 
 
-SHARED = [
-    case
-    for case in lines("rrule.jsonl")
-    if case["valid"]
-    and case["certainty"] == "firm"
-    and "dateutil" in case.get("agree", ())
-    and "Z" not in case["rrule"]
-]
+@pytest.mark.parametrize("week_start", ["MO", "SU", "TH"])
+def test_numbered_weeks_by_the_letter_in_every_kind_of_year(week_start: str) -> None:
+    start, until = datetime(2000, 1, 1), datetime(2031, 1, 10, tzinfo=UTC)  # noqa: DTZ001
+    for weeks in ("1", "53", "-1,2"):
+        text = f"FREQ=YEARLY;BYWEEKNO={weeks};BYDAY=MO,TU,WE,TH,FR,SA,SU;WKST={week_start}"
+        expected = fired(text, start, "UTC", until=until, gap="forward", fold="first")
+        assert list(rrule(text, start=start, tz="UTC").between(datetime(1999, 1, 1, tzinfo=UTC), until)) == expected
 
 
-@pytest.mark.parametrize("text", sorted({case["rrule"] for case in SHARED}))
+FIRM = [case for case in lines("rrule.jsonl") if case.get("certainty") == "firm"]
+SHARED = {case["rrule"] for case in FIRM if "dateutil" in case.get("agree", ()) and "Z" not in case["rrule"]}
+
+
+@pytest.mark.parametrize("text", sorted(SHARED))
 def test_dateutil_expands_a_whole_rule_to_the_same(text: str) -> None:
     start = datetime(2019, 12, 31, 9, 45)  # noqa: DTZ001 - the last day of a year, in a week of the next
     whole = rrulestr(text, dtstart=start)

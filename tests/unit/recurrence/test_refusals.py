@@ -278,10 +278,13 @@ class TestSearchesEnd:
             found = list(islice(rule.between(at("2026-03-01T00:00Z"), at("2026-03-15T00:00Z")), 50))
         assert all(left < right for left, right in pairwise(found))
 
-    @pytest.mark.parametrize("tz", ["UTC", "Pacific/Kiritimati", "America/New_York"])
+    @pytest.mark.parametrize("tz", ["UTC", "Pacific/Kiritimati", "America/New_York", "Etc/GMT+12", "Etc/GMT-14"])
     def test_the_calendar_ends_without_an_error(self, tz: str) -> None:
         rules: list[Rule] = [
-            *(rrule(text, start="9999-12-29T06:00", tz=tz) for text in ("FREQ=DAILY", "FREQ=HOURLY", "FREQ=YEARLY")),
+            *(
+                rrule(text, start="9999-12-29T06:00", tz=tz)
+                for text in ("FREQ=DAILY", "FREQ=HOURLY", "FREQ=MONTHLY", "FREQ=YEARLY")
+            ),
             every(timedelta(days=1), anchor=at("9999-12-29T06:00Z")),
             cron("0 9 * * *", tz=tz),
             cron("*/30 * * * *", tz=tz),
@@ -289,6 +292,14 @@ class TestSearchesEnd:
         for rule in rules:
             assert len(list(rule.after(at("9999-12-30T20:00Z")))) <= 60
             assert list(rule.after(at("9999-12-31T23:59:59Z"))) == []
+
+    @pytest.mark.parametrize("tz", ["UTC", "America/New_York", "Etc/GMT+12", "Etc/GMT-14"])
+    @pytest.mark.parametrize("freq", ["HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"])
+    def test_all_of_a_rule_begins_with_its_start(self, freq: str, tz: str) -> None:
+        rule = rrule(f"FREQ={freq}", start=START, tz=tz)
+        (first,) = rule.preview(1)
+        assert first.astimezone(rule._zone).replace(tzinfo=None) == rule.start
+        assert rule.preview(1, after=datetime.min.replace(tzinfo=UTC)) == (first,)
 
 
 class TestAnything:

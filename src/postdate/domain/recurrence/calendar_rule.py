@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from postdate.domain.recurrence.dates import first_wall, named_dates
 from postdate.domain.recurrence.elapsed import elapsed
 from postdate.domain.recurrence.parts import Freq, parts
-from postdate.domain.recurrence.placing import moved_on, placed, shown, wall_ceiling, wall_floor
+from postdate.domain.recurrence.placing import moved_on, placed, shown, shown_at, wall_ceiling, wall_floor
 from postdate.domain.recurrence.rule import Rule
 from postdate.domain.recurrence.steady import is_simple, nth_wall, steady, steady_offset
 from postdate.domain.recurrence.walls import completed, walls
@@ -71,7 +71,7 @@ class RRule(Rule):
         return self._by_walls(lo, hi)
 
     def _by_offset(self, offset: timedelta, lo: datetime, hi: datetime) -> Iterator[datetime]:
-        floor, last = ((end + offset).replace(tzinfo=None) for end in (lo, hi))
+        floor, last = shown_at(lo, offset), shown_at(hi, offset)
         if self._last_wall is not None:
             last = min(last, self._last_wall)
         named = walls(self._parts, self.start, since=floor, last=last)

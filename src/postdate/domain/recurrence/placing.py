@@ -93,12 +93,17 @@ def wall_floor(instant: datetime, zone: ZoneInfo) -> datetime:
         return datetime.min if instant.year == 1 else instant.replace(tzinfo=None) - _MOST  # noqa: DTZ901
 
 
+def shown_at(instant: datetime, offset: timedelta) -> datetime:
+    """Return the wall time (naive) that clocks with an offset show at an instant, or the nearest of the calendar."""
+    try:
+        return instant.replace(tzinfo=None) + offset
+    except OverflowError:
+        return datetime.min if offset < timedelta(0) else datetime.max  # noqa: DTZ901 - a wall time has no zone
+
+
 def wall_ceiling(instant: datetime) -> datetime:
     """Return a wall time (naive) such that no later one may fall at the instant or before it, in any zone."""
-    try:
-        return instant.replace(tzinfo=None) + _MOST
-    except OverflowError:
-        return datetime.max  # noqa: DTZ901 - a wall time has no zone
+    return shown_at(instant, _MOST)
 
 
 def first_showing(wall: datetime, zone: ZoneInfo) -> datetime:
