@@ -10,6 +10,7 @@ from postdate.domain.quiet import QuietHours, WorkspaceQuietHours
 from postdate.domain.reconcile import Insert, Keep, Kept, Parent, Replace, Withdraw
 from postdate.domain.recurrence import Rule, cron, every, rrule
 from postdate.domain.retry import Backoff
+from postdate.domain.rule import RecurringRule, RuleOccurrence
 from postdate.domain.states import Reason, Status
 from postdate.domain.walltime import resolve
 from postdate.engine.fulfil import Planned
@@ -38,6 +39,7 @@ from postdate.errors import (
     NotFound,
     NotHeld,
     NotPaused,
+    OccurrenceNotFound,
     OnHold,
     OutcomesUnwritten,
     OverlapTaken,
@@ -46,6 +48,8 @@ from postdate.errors import (
     PostdateError,
     Refused,
     RetriesExhausted,
+    RuleMoveRefused,
+    RuleNotFound,
     SchemaMismatch,
     SiblingRunning,
     SourceFailed,
@@ -64,9 +68,11 @@ from postdate.settings import Settings
 from postdate.sources import Desired, Source, SqlSource
 from postdate.store.endpoints import DisabledEndpoint
 from postdate.store.heartbeat import Due
+from postdate.verbs import UNCHANGED, Upcoming
 from postdate.verbs import Hold, NewAction, Release
 
 __all__ = [
+    "UNCHANGED",
     "Action",
     "ActionNotFound",
     "ActionType",
@@ -107,6 +113,7 @@ __all__ = [
     "NotHeld",
     "NotPaused",
     "NotSent",
+    "OccurrenceNotFound",
     "OnHold",
     "OutcomesUnwritten",
     "OverlapTaken",
@@ -122,12 +129,16 @@ __all__ = [
     "Reason",
     "ReconcileReport",
     "Reconciled",
+    "RecurringRule",
     "Refused",
     "Rejected",
     "Release",
     "Replace",
     "RetriesExhausted",
     "Rule",
+    "RuleMoveRefused",
+    "RuleNotFound",
+    "RuleOccurrence",
     "SchemaMismatch",
     "Settings",
     "SiblingRunning",
@@ -141,6 +152,7 @@ __all__ = [
     "Unconfirmed",
     "UnknownActionType",
     "UnknownSource",
+    "Upcoming",
     "WebhookHeaderInvalid",
     "WebhookOutOfTime",
     "WebhookRefused",

@@ -18,6 +18,7 @@ from postdate import verbs
 from postdate.clock import SystemClock
 from postdate.domain.settle import Policy
 from postdate.engine.background import Background
+from postdate.engine.expand import Expander
 from postdate.engine.loop import Engine, TickReport
 from postdate.engine.reconcile import Reconciler
 from postdate.errors import Misconfigured
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
 
     from postdate.clock import Clock
     from postdate.domain.retry import Backoff
-    from postdate.engine.periodic import Pass
     from postdate.engine.fulfil import Planned
-    from postdate.errors import EngineStuck
+    from postdate.engine.periodic import Pass
     from postdate.engine.tally import ReconcileReport
+    from postdate.errors import EngineStuck
     from postdate.registry import Settled
-
     from postdate.sources import Source, SqlSource
+
 P = ParamSpec("P")
 R = TypeVar("R")
 H = TypeVar("H", bound=Handler)
@@ -113,6 +114,22 @@ class SyncVerbs:
     release = _called(verbs.release)
     disabled_endpoints = _called(verbs.disabled_endpoints)
     enable_endpoint = _called(verbs.enable_endpoint)
+    create_rule = _called(verbs.create_rule)
+    update_rule = _called(verbs.update_rule)
+    pause_rule = _called(verbs.pause_rule)
+    resume_rule = _called(verbs.resume_rule)
+    end_rule = _called(verbs.end_rule)
+    skip_occurrence = _called(verbs.skip_occurrence)
+    move_occurrence = _called(verbs.move_occurrence)
+    override_occurrence = _called(verbs.override_occurrence)
+    run_now = _called(verbs.run_now)
+    preview_rule = _called(verbs.preview_rule)
+    get_rule = _called(verbs.get_rule)
+    list_rules = _called(verbs.list_rules)
+    rule_history = _called(verbs.rule_history)
+    missed = _called(verbs.missed)
+    set_holidays = _called(verbs.set_holidays)
+    holidays = _called(verbs.holidays)
 
 
 class Postdate:
@@ -176,6 +193,22 @@ class Postdate:
     release = _awaited(verbs.release)
     disabled_endpoints = _awaited(verbs.disabled_endpoints)
     enable_endpoint = _awaited(verbs.enable_endpoint)
+    create_rule = _awaited(verbs.create_rule)
+    update_rule = _awaited(verbs.update_rule)
+    pause_rule = _awaited(verbs.pause_rule)
+    resume_rule = _awaited(verbs.resume_rule)
+    end_rule = _awaited(verbs.end_rule)
+    skip_occurrence = _awaited(verbs.skip_occurrence)
+    move_occurrence = _awaited(verbs.move_occurrence)
+    override_occurrence = _awaited(verbs.override_occurrence)
+    run_now = _awaited(verbs.run_now)
+    preview_rule = _awaited(verbs.preview_rule)
+    get_rule = _awaited(verbs.get_rule)
+    list_rules = _awaited(verbs.list_rules)
+    rule_history = _awaited(verbs.rule_history)
+    missed = _awaited(verbs.missed)
+    set_holidays = _awaited(verbs.set_holidays)
+    holidays = _awaited(verbs.holidays)
 
     def action(
         self,
@@ -228,9 +261,6 @@ class Postdate:
         for action_type in action_types:
             self.kernel.registry.add(action_type)
 
-    def on(self, database_url: str, *, clock: Clock | None = None) -> Postdate:
-        """Return this app on another database, and by `clock` where given.
-
     def source(
         self,
         name: str,
@@ -262,15 +292,18 @@ class Postdate:
         """
         return await verbs.plan_for(self.kernel, thing_id, source=source, workspace=workspace)
 
+    def on(self, database_url: str, *, clock: Clock | None = None) -> Postdate:
+        """Return this app on another database, and by `clock` where given.
+
         The action types are shared: one that is registered with either is known to both. Raises `Misconfigured`.
         """
         settings = self.settings.model_copy(update={"database_url": database_url})
         other = Postdate(settings=settings, zone_of=self.kernel.zone_of, clock=clock)
         other.kernel.registry = self.kernel.registry
+        other.kernel.sources = self.kernel.sources
         return other
 
     @contextmanager
-        other.kernel.sources = self.kernel.sources
     def working_on(self, database_url: str, *, clock: Clock | None = None) -> Iterator[None]:
         """Let this very app work on another database, and by `clock` where given, within the block: for tests.
 
@@ -343,7 +376,10 @@ class Postdate:
 
     def _passes(self) -> Sequence[Pass]:
         """Return what an engine of this app does now and then."""
-        return [Reconciler(self.kernel)] if len(self.kernel.sources) else []
+        passes: list[Pass] = [Expander(self.kernel)]
+        if len(self.kernel.sources):
+            passes.append(Reconciler(self.kernel))
+        return passes
 
     async def close(self) -> None:
         """Close every connection."""

@@ -115,6 +115,23 @@ class ActionNotFound(NotFound):
         super().__init__(what="action", ident=action_id)
 
 
+class RuleNotFound(NotFound):
+    """There is no such recurring rule."""
+
+    def __init__(self, rule_id: UUID) -> None:
+        """Keep the id as `ident`."""
+        super().__init__(what="rule", ident=rule_id)
+
+
+class OccurrenceNotFound(NotFound):
+    """The rule has no occurrence at this instant, which is what names one. `rule_id` says which rule."""
+
+    def __init__(self, rule_id: UUID, nominal_at: datetime) -> None:
+        """Keep the rule, and the instant as `ident`."""
+        self.rule_id = rule_id
+        super().__init__(what=f"occurrence of rule {rule_id} at", ident=nominal_at.isoformat())
+
+
 class OwnerNotFound(NotFound):
     """The workspace or profile that should own the action does not exist. `what` says which."""
 
@@ -172,6 +189,17 @@ class MoveRefused(Refused):
         self.reason = reason
         state = f"{status} ({reason})" if reason else status
         super().__init__(f"cannot {verb} action {action_id}: it is {state}")
+
+
+class RuleMoveRefused(Refused):
+    """The rule is paused, or has ended, and does not allow this. `status` says where it stands."""
+
+    def __init__(self, rule_id: UUID, *, verb: str, status: str) -> None:
+        """Keep the rule, the verb and the status it was found in."""
+        self.rule_id = rule_id
+        self.verb = verb
+        self.status = status
+        super().__init__(f"cannot {verb} rule {rule_id}: it is {status}")
 
 
 class RetriesExhausted(Refused):

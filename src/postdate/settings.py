@@ -73,6 +73,8 @@ class Settings(BaseSettings):
     """How long a call to the database, or a connection to it, may take."""
     listen: bool = True
     """Whether the engine keeps a connection to hear of what other processes schedule, before its next tick."""
+    rule_window: Annotated[Duration, Field(ge=timedelta(minutes=10), le=timedelta(days=366))] = timedelta(days=14)
+    """How far ahead the occurrences of recurring rules become actions."""
     restore_hold: Duration = timedelta(days=1)
     """How long ago the last tick of any engine may be, before one that begins takes the database for a restored one."""
 

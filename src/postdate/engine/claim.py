@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from postdate.domain.pause import stopped_types
 from postdate.domain.restore import gone_back
 from postdate.domain.settle import duplicate, expired, settle
+from postdate.engine.misfire import missed
 from postdate.engine.quiet import QuietLook
 from postdate.engine.settle import Ending, ending_of, settle_set
 from postdate.store.actions import guarded_keys
@@ -39,7 +40,7 @@ class ClaimRound:
 
     runnable: Sequence[Claimed]
     settled: int
-    """Claimed, but not to be run: expired, duplicates of what went out, or within quiet hours."""
+    """Claimed, but not to be run: expired, duplicates of what went out, missed repetitions, or within quiet hours."""
     held: int = 0
     """Put on hold, since their workspace is paused."""
     stopped: frozenset[str] = field(default_factory=frozenset)
@@ -94,10 +95,13 @@ def claim_round(
         left = _without(claimed, {ending.action_id for ending in barred})
         on_hold, more = _held(tx, left, terms, action_type=name, token=token, now=now)
         left = _without(left, on_hold)
+        not_run_late = missed(tx, left, types[name].policy, now=now)
+        left = _without(left, {ending.action_id for ending in not_run_late})
         deferred = _deferred(tx, left, types[name], terms, now=now, zone_of=zone_of)
-        settle_set(tx, types, [*barred, *deferred], now=now)
+        endings = [*barred, *not_run_late, *deferred]
+        settle_set(tx, types, endings, now=now)
         runnable += _without(left, {ending.action_id for ending in deferred})
-        settled += len(barred) + len(deferred)
+        settled += len(endings)
         held += len(on_hold) + more
     return ClaimRound(runnable=runnable, settled=settled, held=held, stopped=stopped & set(free))
 

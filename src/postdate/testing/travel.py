@@ -19,6 +19,7 @@ from postdate.domain.instant import utc
 from postdate.errors import InvalidInstant, Misconfigured, PostdateError
 from postdate.registry import Registry
 from postdate.store.reading import find_actions
+from postdate.store.rules import next_look
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -163,6 +164,9 @@ def _next_stop(tx: Transaction, *, types: Sequence[str], now: datetime) -> datet
         tx.execute(select(func.min(column)).where(q.c.action_type.in_(types), *condition)).scalar()
         for column, condition in ((q.c.due_at, waiting), (q.c.lease_until, held))
     ]
+    look = next_look(tx)  # at a recurring rule, whose next occurrences become actions then
+    if look is not None and look > now:
+        stops.append(look)
     return min((stop for stop in stops if stop is not None), default=None)
 
 

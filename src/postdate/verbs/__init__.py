@@ -14,35 +14,58 @@ from postdate.verbs.planning import plan_for, reconcile
 from postdate.verbs.quiet import clear_quiet_hours, quiet_hours, set_quiet_hours
 from postdate.verbs.read import get, history, list_actions
 from postdate.verbs.releasing import Hold, Release, held, release
+from postdate.verbs.rules import create_rule, end_rule, pause_rule, resume_rule, update_rule
+from postdate.verbs.rules_asked import UNCHANGED
+from postdate.verbs.rules_holidays import holidays, set_holidays
+from postdate.verbs.rules_reading import Upcoming, get_rule, list_rules, missed, preview_rule, rule_history
+from postdate.verbs.rules_single import move_occurrence, override_occurrence, run_now, skip_occurrence
 from postdate.verbs.schedule import schedule, schedule_many
 from postdate.verbs.verdict import confirm, dismiss, retry
 
 __all__ = [
+    "UNCHANGED",
     "Hold",
     "NewAction",
     "Release",
+    "Upcoming",
     "cancel",
     "clear_quiet_hours",
     "confirm",
+    "create_rule",
     "disabled_endpoints",
     "dismiss",
     "enable_endpoint",
+    "end_rule",
     "ended_pauses",
     "get",
+    "get_rule",
     "held",
     "history",
+    "holidays",
     "list_actions",
+    "list_rules",
+    "missed",
+    "move_occurrence",
+    "override_occurrence",
     "pause",
+    "pause_rule",
     "paused",
     "plan_for",
     "post_now",
+    "preview_rule",
     "quiet_hours",
     "reconcile",
     "release",
     "reschedule",
     "resume",
+    "resume_rule",
     "retry",
+    "rule_history",
+    "run_now",
     "schedule",
     "schedule_many",
+    "set_holidays",
     "set_quiet_hours",
+    "skip_occurrence",
+    "update_rule",
 ]

@@ -30,6 +30,11 @@ def action_uuid(value: UUID | str, *, field: str = "action") -> UUID:
     return _uuid(value, field=field)
 
 
+def rule_uuid(value: UUID | str) -> UUID:
+    """Return the id of a recurring rule. Raises `Invalid`."""
+    return _uuid(value, field="rule")
+
+
 def user_id(value: UUID | str | None) -> UUID:
     """Return the owning profile: the system profile where no person asked."""
     return owner_id(value, field="user") or SYSTEM_PROFILE

@@ -1,0 +1,118 @@
+"""Which occurrences of a rule become actions now, which were missed, and when is the next look?"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from postdate.domain.misfire import split
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from postdate.domain.rule import RecurringRule
+
+MOST = 200
+"""How many occurrences of a rule one look materialises; one that has more within its window is looked at sooner."""
+
+LOOK = timedelta(minutes=1)
+"""How often a rule is looked at whose occurrence has to end before the next one is made."""
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """How the last action of a rule without overlaps stands."""
+
+    active: bool
+    """Whether it is queued or running."""
+    finished_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expansion:
+    """What one look at a rule comes to. All instants are nominal and in UTC."""
+
+    wanted: Sequence[datetime] = ()
+    """To become actions, where the ledger does not say otherwise."""
+    missed: Sequence[datetime] = ()
+    overlapped: Sequence[datetime] = ()
+    upto: datetime
+    """Nothing up to this instant has to be looked at again."""
+    look_at: datetime
+    ends: bool = False
+    """Whether the rule has nothing more to come, and nothing left to wait for."""
+
+
+def expand(
+    rule: RecurringRule, *, now: datetime, window: timedelta, holidays: Collection[str] = (), turn: Turn | None = None
+) -> Expansion:
+    """Return what becomes of the occurrences up to `now + window` that were not decided yet.
+
+    `turn` is needed where occurrences of the rule must not overlap. Raises `InvalidRule` or `InvalidZone`.
+    """
+    if rule.overlap == "skip":
+        return _one_by_one(rule, now=now, window=window, holidays=holidays, turn=turn or Turn(active=False))
+    past = _past(rule, now, holidays)
+    runs, missed = split(past, rule.misfire, now=now, grace=rule.grace)
+    if len(runs) > MOST:
+        return Expansion(wanted=runs[:MOST], missed=missed, upto=runs[MOST - 1], look_at=now)
+    horizon = now + window
+    since = max(rule.last_materialized_at, now)
+    ahead = list(islice(rule.occurrences(since, horizon, holidays=holidays), MOST + 1))
+    if len(ahead) > MOST:
+        ahead = ahead[:MOST]
+        return Expansion(wanted=[*runs, *ahead], missed=missed, upto=ahead[-1], look_at=ahead[MOST // 2])
+    upto = max(horizon, since)
+    following = _following(rule, upto, window, holidays)
+    wanted = [*runs, *ahead]
+    if following is None:  # it ends when its last occurrence is past: until then there is something to pause
+        return Expansion(wanted=wanted, missed=missed, upto=upto, look_at=max([now, *wanted]), ends=not wanted)
+    look_at = max(following - window, now + min(_DAY, window / 2))
+    return Expansion(wanted=wanted, missed=missed, upto=upto, look_at=look_at)
+
+
+def _past(rule: RecurringRule, now: datetime, holidays: Collection[str]) -> list[datetime]:
+    """Return the undecided occurrences up to `now`: all of them where each is to run late, else the latest."""
+    if rule.last_materialized_at >= now:
+        return []
+    found = rule.occurrences(rule.last_materialized_at, now, holidays=holidays)
+    if rule.misfire == "all":
+        return list(islice(found, MOST + 1))
+    return list(deque(found, maxlen=MOST))
+
+
+def _following(rule: RecurringRule, upto: datetime, window: timedelta, holidays: Collection[str]) -> datetime | None:
+    """Return the first occurrence after `upto`: mostly there is one soon, and looking near by is cheap."""
+    near = next(rule.occurrences(upto, upto + window, holidays=holidays), None)
+    return near or next(rule.occurrences(upto + window, holidays=holidays), None)
+
+
+def _one_by_one(
+    rule: RecurringRule,
+    *,
+    now: datetime,
+    window: timedelta,
+    holidays: Collection[str],
+    turn: Turn,
+) -> Expansion:
+    """Return the one occurrence that is next, once the one before it has ended; what fell due meanwhile is left out."""
+    now = now if turn.finished_at is None else max(now, turn.finished_at)  # it may have ended since the pass began
+    past = _past(rule, now, holidays)
+    if turn.active:
+        return Expansion(overlapped=past, upto=max(now, rule.last_materialized_at), look_at=now + LOOK)
+    overlapped = [instant for instant in past if turn.finished_at is not None and instant < turn.finished_at]
+    runs, missed = split(past[len(overlapped) :], rule.misfire, now=now, grace=rule.grace)
+    upto = max(rule.last_materialized_at, now)
+    following = runs[0] if runs else _following(rule, upto, window, holidays)
+    if following is None:
+        return Expansion(missed=missed, overlapped=overlapped, upto=upto, look_at=now, ends=True)
+    if following > now + window:
+        return Expansion(missed=missed, overlapped=overlapped, upto=upto, look_at=following - window)
+    return Expansion(
+        wanted=[following], missed=missed, overlapped=overlapped, upto=following, look_at=max(following, now + LOOK)
+    )

@@ -1,0 +1,196 @@
+"""What is a recurring rule, and what has become of one of its occurrences?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from postdate.domain import recurrence
+from postdate.domain.action import Intent
+from postdate.domain.instant import instant
+from postdate.domain.zones import zone
+from postdate.errors import InvalidInstant
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from uuid import UUID
+
+    from postdate.domain.misfire import Misfire
+    from postdate.domain.recurrence import Rule
+    from postdate.domain.walltime import Fold, Gap
+
+Kind = Literal["rrule", "cron", "every"]
+Overlap = Literal["skip", "allow"]
+"""Whether an occurrence may begin while the one before it is still at work."""
+
+_TICK = timedelta(microseconds=1)
+
+
+class RuleStatus(StrEnum):
+    """How a rule stands (P78)."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    ENDED = "ended"
+
+
+class OccurrenceState(StrEnum):
+    """What the ledger says of an occurrence."""
+
+    MATERIALISED = "materialised"
+    """An action was made of it."""
+    WITHDRAWN = "withdrawn"
+    """Its action was withdrawn by a pause or an edit; it comes back where the rule still has it."""
+    SKIPPED = "skipped"
+    """No action is made of it; `SkipReason` says why."""
+    MOVED = "moved"
+    """A person gave it another instant."""
+
+
+class SkipReason(StrEnum):
+    """Why an occurrence is left out."""
+
+    USER = "user"
+    """A person said so."""
+    MISSED = "missed"
+    """Nothing ran in its time, and the rule does not run it late."""
+    OVERLAP = "overlap"
+    """The one before it was still at work."""
+    REFUSED = "refused"
+    """Its thing went out already, or is on its way, by another action."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleOccurrence:
+    """One line of a rule's ledger. Its nominal instant (UTC) is its identity, whenever it really fires."""
+
+    rule_id: UUID
+    nominal_at: datetime
+    state: OccurrenceState
+    action_id: UUID | None = None
+    moved_to: datetime | None = None
+    reason: SkipReason | None = None
+    changed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecurringRule:
+    """An action that is to happen again and again: a row of `recurring_schedules`."""
+
+    id: UUID
+    workspace_id: UUID | None
+    user_id: UUID
+    action_type: str
+    target_key: str | None
+    payload_template: Mapping[str, Any]
+    overrides: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What single occurrences have in their payload instead, by `occurrence_name`."""
+    kind: Kind
+    rrule: str
+    """The RRULE, the cron expression, or the microseconds of the interval."""
+    starts_wall: str | None = None
+    """The wall time at which an RRULE begins."""
+    starts_at: datetime
+    """The instant (UTC) before which nothing fires; that from which an interval counts."""
+    ends_at: datetime | None = None
+    """The last instant (UTC) at which it may fire."""
+    tz: str | None
+    gap: Gap
+    fold: Fold
+    exdates: Sequence[str] = ()
+    rdates: Sequence[str] = ()
+    holidays: str | None = None
+    """The calendar on whose days nothing fires."""
+    misfire: Misfire
+    grace: timedelta
+    overlap: Overlap
+    status: RuleStatus = RuleStatus.ACTIVE
+    last_materialized_at: datetime
+    """Up to which instant (UTC) it was decided what becomes of the occurrences (P78)."""
+    look_at: datetime
+    """When the expander looks at the rule next."""
+    reroll_from: datetime | None = None
+    """From when on the expander decides anew at its next look: a holiday was named."""
+    last_error: str | None = None
+    """Why the expander could not read the rule, when it looked last."""
+    split_from: UUID | None = None
+    """The rule whose following occurrences this one took over."""
+    version: int = 1
+    created_at: datetime
+
+    @cached_property
+    def recurrence(self) -> Rule:
+        """The instants at which it fires by itself. Raises `InvalidRule` or `InvalidZone`."""
+        return recurrence.load(self._record)
+
+    @property
+    def _record(self) -> dict[str, Any]:
+        policies = {"gap": self.gap, "fold": self.fold}
+        match self.kind:
+            case "rrule":
+                dates = {"exdates": list(self.exdates), "rdates": list(self.rdates)}
+                start = {"text": self.rrule, "start": self.starts_wall, "tz": self.tz}
+                return {"form": "rrule", **start, **dates, **policies}
+            case "cron":
+                return {"form": "cron", "expr": self.rrule, "tz": self.tz, **policies}
+            case "every":
+                return {"form": "every", "interval": int(self.rrule), "anchor": self.starts_at}
+
+    def occurrences(
+        self, lo: datetime, hi: datetime | None = None, *, holidays: Collection[str] = ()
+    ) -> Iterator[datetime]:
+        """Return the nominal instants later than `lo`, up to `hi` and that too; holidays are left out.
+
+        `holidays` are days as in 2027-12-25, in the rule's zone. Raises `InvalidRule` or `InvalidZone`.
+        """
+        lo = max(lo, self.starts_at - _TICK)
+        if self.ends_at is not None:
+            hi = self.ends_at if hi is None else min(hi, self.ends_at)
+        found = self.recurrence.after(lo) if hi is None else self.recurrence.between(lo, hi)
+        return (each for each in found if self.local_day(each) not in holidays) if holidays else found
+
+    def local_day(self, instant: datetime) -> str:
+        """Return the day of an instant in the rule's zone, as in 2027-12-25."""
+        return self._local(instant).date().isoformat()
+
+    def intent(self, instant: datetime) -> Intent | None:
+        """Return the wall time that an occurrence means, where the rule goes by clocks."""
+        if self.tz is None:
+            return None
+        local = self._local(instant)
+        wall_time = local.replace(tzinfo=None, fold=0).isoformat()
+        return Intent(wall_time=wall_time, tz=self.tz, gap=self.gap, fold="second" if local.fold else "first")
+
+    def payload(self, instant: datetime) -> dict[str, Any]:
+        """Return what an occurrence's action gets: the template, and over it what this one has instead."""
+        return {**self.payload_template, **self.overrides.get(occurrence_name(instant), {})}
+
+    @property
+    def overlap_key(self) -> str | None:
+        """What at most one active action of the rule holds, where they must not overlap."""
+        return str(self.id) if self.overlap == "skip" else None
+
+    def describe(self) -> str:
+        """Return the rule in English words. Raises `InvalidRule` or `InvalidZone`."""
+        return self.recurrence.describe()
+
+    def _local(self, instant: datetime) -> datetime:
+        if self.tz is None:
+            return instant.astimezone(UTC)
+        return instant.astimezone(zone(self.tz))
+
+
+def occurrence_name(instant: datetime) -> str:
+    """Return what a nominal instant is called in keys and in `overrides`."""
+    return instant.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
+
+
+def nominal_instant(occurrence: str) -> datetime | None:
+    """Return the nominal instant (UTC) that an action's `occurrence` names; None where it names none."""
+    try:
+        return instant(occurrence, field="occurrence")
+    except InvalidInstant:
+        return None

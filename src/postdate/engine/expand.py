@@ -1,0 +1,218 @@
+"""How do recurring rules become actions?
+
+A look at a rule decides what its occurrences come to, up to the end of the window; the ledger keeps what was decided,
+so that looking twice, or from two processes at once, comes to the same. The verbs look in their own transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+import structlog
+
+from postdate.domain.action import ENGINE, Request
+from postdate.domain.expand import expand
+from postdate.domain.rule import OccurrenceState, RuleOccurrence, RuleStatus, SkipReason, occurrence_name
+from postdate.domain.text import cleaned
+from postdate.engine.misfire import RECURRING
+from postdate.engine.withdraw import withdraw_window
+from postdate.store.actions import insert_actions
+from postdate.store.occurrences import claim_lines, moved_lines, skip_lines, take_up_moved, turns
+from postdate.store.owners import missing_owners
+from postdate.store.rules import hold_rules_to_look_at, holidays, note_looks, rules_to_look_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from postdate.domain.expand import Expansion
+    from postdate.domain.rule import RecurringRule
+    from postdate.kernel import Kernel
+    from postdate.store.transaction import Transaction
+
+_log = structlog.get_logger("postdate")
+
+BATCH = 200
+"""How many rules one transaction looks at."""
+
+LOOK_AGAIN = timedelta(hours=1)
+"""When a rule is looked at again that could not be read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpandReport:
+    """What one pass came to."""
+
+    looked: int = 0
+    """At how many rules was looked."""
+    materialised: int = 0
+    missed: int = 0
+    ended: int = 0
+    """How many rules have nothing more to come."""
+    failed: Mapping[UUID, str] = field(default_factory=dict)
+    """The rules that could not be read, and why."""
+
+    def __add__(self, other: ExpandReport) -> ExpandReport:
+        """Return what both came to together."""
+        return ExpandReport(
+            looked=self.looked + other.looked,
+            materialised=self.materialised + other.materialised,
+            missed=self.missed + other.missed,
+            ended=self.ended + other.ended,
+            failed={**self.failed, **other.failed},
+        )
+
+
+class Expander:
+    """The pass that looks at the rules whose look has come: each about once a day, in batches."""
+
+    name = "expand"
+    interval = timedelta(minutes=1)
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    async def run_once(self, now: datetime) -> ExpandReport:
+        """Look at each rule whose look has come by `now`, a batch in each transaction, and report."""
+        total = ExpandReport()
+        while (batch := await self._kernel.work(partial(look_at_batch, self._kernel, now=now))).looked:
+            total += batch
+        for rule_id, error in total.failed.items():
+            _log.warning("a recurring rule cannot be read", rule=str(rule_id), error=error)
+        return total
+
+
+def look_at_batch(kernel: Kernel, tx: Transaction, *, now: datetime) -> ExpandReport:
+    """Look at the rules that have been waiting longest for it, at most `BATCH`; those in others' hands are left out."""
+    found = rules_to_look_at(tx, now=now, limit=BATCH)
+    if not found:
+        return ExpandReport()
+    # Before the rules: whoever deletes an owner takes the owner first, and what it owns afterwards.
+    missing_owners(tx, workspaces={each for each, _ in found.values()}, users={each for _, each in found.values()})
+    return look_at(kernel, tx, hold_rules_to_look_at(tx, list(found), now=now), now=now)
+
+
+def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, now: datetime) -> ExpandReport:
+    """Look at rules that this transaction holds, as it does their owners."""
+    rules = [_anew(kernel, tx, rule, now=now) for rule in rules]
+    calendars = holidays(tx, {rule.holidays for rule in rules if rule.holidays is not None})
+    taken = turns(tx, {rule.id: rule.action_type for rule in rules if rule.overlap == "skip"})
+    window = kernel.settings.rule_window
+    seen: dict[UUID, Expansion] = {}
+    failed: dict[UUID, str] = {}
+    for rule in rules:
+        days = calendars[rule.holidays] if rule.holidays is not None else ()
+        try:
+            seen[rule.id] = expand(rule, now=now, window=window, holidays=days, turn=taken.get(rule.id))
+        except Exception as error:  # noqa: BLE001 - told, and one rule that cannot be read stops no other
+            failed[rule.id] = cleaned(f"{type(error).__name__}: {error}")
+    by_id = {rule.id: rule for rule in rules}
+    materialised = _materialise(kernel, tx, by_id, seen, now=now)
+    note_looks(tx, [_looked(rule, seen.get(rule.id), failed.get(rule.id), now=now) for rule in rules])
+    return ExpandReport(
+        looked=len(rules),
+        materialised=materialised,
+        missed=sum(len(each.missed) for each in seen.values()),
+        ended=sum(each.ends for each in seen.values()),
+        failed=failed,
+    )
+
+
+def _anew(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime) -> RecurringRule:
+    """Return the rule with its window emptied where something that it depends on has changed."""
+    if rule.reroll_from is None:
+        return rule
+    withdraw_window(kernel, tx, rule, now=now, actor=ENGINE)
+    return replace(rule, last_materialized_at=min(rule.last_materialized_at, max(rule.reroll_from, now)))
+
+
+def _materialise(
+    kernel: Kernel,
+    tx: Transaction,
+    rules: Mapping[UUID, RecurringRule],
+    seen: Mapping[UUID, Expansion],
+    *,
+    now: datetime,
+) -> int:
+    """Write the ledger, then the actions of the lines that it took; return how many actions there are more."""
+    requests = {
+        (rule_id, at): request_of(kernel, rules[rule_id], at, now=now)
+        for rule_id, expansion in seen.items()
+        for at in expansion.wanted
+    }
+    lines = [
+        *(_line(rule_id, at, now=now, action_id=request.id) for (rule_id, at), request in requests.items()),
+        *_left_out(seen, now=now),
+    ]
+    written = claim_lines(tx, lines)
+    new = [request for place, request in requests.items() if place in written]
+    admitted = insert_actions(tx, new).admitted
+    refused = {
+        request.id: place for place, request in requests.items() if place in written and request.id not in admitted
+    }
+    skip_lines(tx, refused, reason=SkipReason.REFUSED, now=now)
+    return len(admitted)
+
+
+def restore_moved(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime) -> None:
+    """Queue again what was moved and then withdrawn, where its instant is still to come. The rule must be held."""
+    requests = {
+        line.nominal_at: request_of(kernel, rule, line.nominal_at, now=now, at=line.moved_to)
+        for line in moved_lines(tx, rule.id, after=now)
+    }
+    admitted = insert_actions(tx, list(requests.values())).admitted
+    take_up_moved(tx, rule.id, {at: each.id for at, each in requests.items() if each.id in admitted}, now=now)
+
+
+def _left_out(seen: Mapping[UUID, Expansion], *, now: datetime) -> Iterable[RuleOccurrence]:
+    for rule_id, expansion in seen.items():
+        for reason, instants in ((SkipReason.MISSED, expansion.missed), (SkipReason.OVERLAP, expansion.overlapped)):
+            for at in instants:
+                yield _line(rule_id, at, now=now, reason=reason)
+
+
+def _line(
+    rule_id: UUID, at: datetime, *, now: datetime, action_id: UUID | None = None, reason: SkipReason | None = None
+) -> RuleOccurrence:
+    state = OccurrenceState.MATERIALISED if reason is None else OccurrenceState.SKIPPED
+    return RuleOccurrence(
+        rule_id=rule_id, nominal_at=at, state=state, action_id=action_id, reason=reason, changed_at=now
+    )
+
+
+def request_of(
+    kernel: Kernel, rule: RecurringRule, nominal_at: datetime, *, now: datetime, at: datetime | None = None
+) -> Request:
+    """Return the action of an occurrence: each is one of its own for the guard. `at` is where it was moved to."""
+    return Request(
+        id=kernel.new_id(now),
+        workspace_id=rule.workspace_id,
+        user_id=rule.user_id,
+        action_type=rule.action_type,
+        target_key=rule.target_key,
+        payload=rule.payload(nominal_at),
+        occurrence=occurrence_name(nominal_at),
+        publish_at=at or nominal_at,
+        intent=rule.intent(at or nominal_at),
+        origin=RECURRING,
+        origin_id=str(rule.id),
+        overlap_key=rule.overlap_key if at is None else None,
+        created_at=now,
+    )
+
+
+def _looked(rule: RecurringRule, expansion: Expansion | None, error: str | None, *, now: datetime) -> dict[str, object]:
+    if expansion is None:
+        kept = {"last_materialized_at": rule.last_materialized_at, "look_at": now + LOOK_AGAIN}
+        return {"id": rule.id, "status": str(rule.status), "last_error": error, **kept}
+    return {
+        "id": rule.id,
+        "status": str(RuleStatus.ENDED if expansion.ends else rule.status),
+        "last_materialized_at": expansion.upto,
+        "look_at": expansion.look_at,
+        "last_error": None,
+    }

@@ -1,0 +1,287 @@
+"""What does the ledger of the rules say of their occurrences, and which of their actions are still queued?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import and_, case, exists, literal, literal_column, null, or_, select, update
+
+from postdate.domain.expand import Turn
+from postdate.domain.rule import OccurrenceState, RuleOccurrence, SkipReason
+from postdate.store.sets import one_of, rowset, rowset_named, rowset_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from sqlalchemy import RowMapping, Select
+    from sqlalchemy.sql.dml import ReturningInsert
+
+    from postdate.domain.misfire import Misfire
+    from postdate.store.transaction import Transaction
+
+_LINE = ("rule_id", "nominal_at", "state", "action_id", "moved_to", "reason", "changed_at")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LateOccurrence:
+    """An occurrence whose action begins late, and what its rule says of that."""
+
+    action_id: UUID
+    rule_id: UUID
+    misfire: Misfire
+    grace: timedelta
+    superseded: bool
+    """Whether a later occurrence of the rule is due too, by the ledger."""
+    decided_upto: datetime
+    """What the rule has after this (UTC) is not in the ledger yet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueuedOccurrence:
+    """An action of a rule that nobody has claimed."""
+
+    action_id: UUID
+    action_type: str
+    publish_at: datetime
+    occurrence: str
+
+
+def claim_lines(tx: Transaction, lines: Sequence[RuleOccurrence]) -> set[tuple[UUID, datetime]]:
+    """Write lines of the ledger where it has none, or says that the occurrence was withdrawn; return which those were.
+
+    The rules must be held. What was materialised, skipped or moved stays as it is (P80).
+    """
+    if not lines:
+        return set()
+    texts = rowset_texts(tx, "lines", _types(tx), [_row(line) for line in lines])
+    return {(row.rule_id, row.nominal_at) for row in tx.execute(tx.prepared(_claimed), texts)}
+
+
+def _claimed(tx: Transaction) -> ReturningInsert[Any]:
+    o = tx.tables.rule_occurrences
+    source = rowset_named(tx, "lines", _types(tx))
+    chosen = select(*(source.c[name] for name in _LINE)).where(
+        source.c.state.is_not(None)
+    )  # SQLite reads ON as a join's
+    written = tx.insert(o).from_select(_LINE, chosen)
+    return written.on_conflict_do_update(
+        index_elements=[o.c.rule_id, o.c.nominal_at],
+        set_={name: written.excluded[name] for name in _LINE[2:]},
+        where=o.c.state == str(OccurrenceState.WITHDRAWN),
+    ).returning(o.c.rule_id, o.c.nominal_at)
+
+
+def write_line(tx: Transaction, line: RuleOccurrence) -> None:
+    """Write a line of the ledger whatever it says: a person decided. The rule must be held."""
+    o = tx.tables.rule_occurrences
+    values = _row(line)
+    written = tx.insert(o).values(values)
+    tx.execute(
+        written.on_conflict_do_update(
+            index_elements=[o.c.rule_id, o.c.nominal_at], set_={name: values[name] for name in _LINE[2:]}
+        )
+    )
+
+
+def find_line(tx: Transaction, rule_id: UUID, nominal_at: datetime) -> RuleOccurrence | None:
+    """Return what the ledger says of one occurrence, or None."""
+    o = tx.tables.rule_occurrences
+    row = tx.execute(select(o).where(o.c.rule_id == rule_id, o.c.nominal_at == nominal_at)).mappings().one_or_none()
+    return None if row is None else _line(row)
+
+
+def lines_of(tx: Transaction, rule_id: UUID, *, since: datetime, until: datetime | None = None) -> list[RuleOccurrence]:
+    """Return what the ledger says of a rule's occurrences from `since` on, up to `until`, in their order."""
+    o = tx.tables.rule_occurrences
+    query = select(o).where(o.c.rule_id == rule_id, o.c.nominal_at >= since).order_by(o.c.nominal_at)
+    if until is not None:
+        query = query.where(o.c.nominal_at <= until)
+    return [_line(row) for row in tx.execute(query).mappings()]
+
+
+def missed_lines(tx: Transaction, *, rule_id: UUID | None, since: datetime | None, limit: int) -> list[RuleOccurrence]:
+    """Return the occurrences that were missed for good, the latest first."""
+    o = tx.tables.rule_occurrences
+    query = select(o).where(o.c.reason == literal_column("'missed'"))  # as its partial index says it
+    if rule_id is not None:
+        query = query.where(o.c.rule_id == rule_id)
+    if since is not None:
+        query = query.where(o.c.nominal_at >= since)
+    return [_line(row) for row in tx.execute(query.order_by(o.c.nominal_at.desc()).limit(limit)).mappings()]
+
+
+def skip_lines(
+    tx: Transaction, action_ids: Mapping[UUID, tuple[UUID, datetime]], *, reason: SkipReason, now: datetime
+) -> None:
+    """Let the ledger say why these actions' occurrences did not run; each comes with its rule and nominal instant."""
+    if not action_ids:
+        return
+    o = tx.tables.rule_occurrences
+    rows = [
+        {"rule_id": rule_id, "nominal_at": nominal_at, "action_id": action_id}
+        for action_id, (rule_id, nominal_at) in sorted(action_ids.items(), key=lambda item: item[1])
+    ]
+    kept = {"action_id": null()} if reason is SkipReason.REFUSED else {}  # there is no such action
+    source = rowset(tx, "left", {name: o.c[name].type for name in rows[0]}, rows)
+    tx.execute(
+        update(o)
+        .where(
+            o.c.rule_id == source.c.rule_id,
+            o.c.nominal_at == source.c.nominal_at,
+            o.c.action_id == source.c.action_id,
+            one_of(tx, o.c.rule_id, {row["rule_id"] for row in rows}),
+        )
+        .values(state=str(OccurrenceState.SKIPPED), reason=str(reason), moved_to=null(), changed_at=now, **kept)
+    )
+
+
+def hand_over_lines(tx: Transaction, old: UUID, new: UUID, *, since: datetime) -> None:
+    """Let a rule that takes over from `since` on have what a person has decided about those occurrences."""
+    o = tx.tables.rule_occurrences
+    decided = or_(o.c.reason == str(SkipReason.USER), o.c.state == str(OccurrenceState.MOVED))
+    tx.execute(update(o).where(o.c.rule_id == old, o.c.nominal_at >= since, decided).values(rule_id=new))
+
+
+def moved_lines(tx: Transaction, rule_id: UUID, *, after: datetime) -> list[RuleOccurrence]:
+    """Return the moved occurrences of a rule that have no action, and are to happen after that."""
+    o = tx.tables.rule_occurrences
+    query = select(o).where(o.c.rule_id == rule_id, o.c.moved_to > after, o.c.action_id.is_(None))
+    return [_line(row) for row in tx.execute(query.order_by(o.c.nominal_at)).mappings()]
+
+
+def take_up_moved(tx: Transaction, rule_id: UUID, action_ids: Mapping[datetime, UUID], *, now: datetime) -> None:
+    """Note the actions of moved occurrences, each given by its nominal instant."""
+    o = tx.tables.rule_occurrences
+    for nominal_at, action_id in action_ids.items():
+        moved = update(o).where(o.c.rule_id == rule_id, o.c.nominal_at == nominal_at, o.c.moved_to.is_not(None))
+        tx.execute(moved.values(action_id=action_id, changed_at=now))
+
+
+def withdraw_lines(tx: Transaction, rule_id: UUID, queued: Mapping[datetime, datetime], *, now: datetime) -> None:
+    """Let the ledger say that the actions of these occurrences were withdrawn; each is given with when it was due.
+
+    What was to happen at another instant than its nominal one was moved, and stays so.
+    """
+    if not queued:
+        return
+    o = tx.tables.rule_occurrences
+    rows = [{"nominal_at": at, "moved_to": None if due == at else due} for at, due in sorted(queued.items())]
+    source = rowset(tx, "gone", {name: o.c[name].type for name in rows[0]}, rows)
+    moved = source.c.moved_to.is_not(None)
+    state = case((moved, str(OccurrenceState.MOVED)), else_=str(OccurrenceState.WITHDRAWN))
+    tx.execute(
+        update(o)
+        .where(o.c.rule_id == rule_id, o.c.nominal_at == source.c.nominal_at)
+        .values(state=state, action_id=null(), moved_to=source.c.moved_to, reason=null(), changed_at=now)
+    )
+
+
+def late_occurrences(
+    tx: Transaction, action_ids: Mapping[UUID, tuple[UUID, datetime]], *, now: datetime
+) -> list[LateOccurrence]:
+    """Return what the rules say of these actions, as far as they are occurrences at their nominal instants."""
+    r, line, later = (
+        tx.tables.recurring_schedules,
+        tx.tables.rule_occurrences,
+        tx.tables.rule_occurrences.alias("later"),
+    )
+    rows = [
+        {"rule_id": rule_id, "nominal_at": nominal_at, "action_id": action_id}
+        for action_id, (rule_id, nominal_at) in action_ids.items()
+    ]
+    source = rowset(tx, "late", {name: line.c[name].type for name in rows[0]}, rows)
+    superseded = exists().where(
+        later.c.rule_id == line.c.rule_id,
+        later.c.nominal_at > line.c.nominal_at,
+        later.c.nominal_at <= literal(now, line.c.nominal_at.type),
+        later.c.state == str(OccurrenceState.MATERIALISED),
+    )
+    found = (
+        select(
+            line.c.action_id,
+            line.c.rule_id,
+            r.c.last_materialized_at,
+            r.c.misfire,
+            r.c.grace_seconds,
+            superseded.label("superseded"),
+        )
+        .select_from(source)
+        .join(
+            line,
+            and_(
+                line.c.rule_id == source.c.rule_id,
+                line.c.nominal_at == source.c.nominal_at,
+                line.c.action_id == source.c.action_id,
+            ),
+        )
+        .join(r, r.c.id == line.c.rule_id)
+        .where(line.c.state == str(OccurrenceState.MATERIALISED))
+        .where(one_of(tx, line.c.rule_id, {row["rule_id"] for row in rows}))
+    )
+    return [
+        LateOccurrence(
+            action_id=row.action_id,
+            misfire=row.misfire,
+            grace=timedelta(seconds=row.grace_seconds),
+            superseded=row.superseded,
+            rule_id=row.rule_id,
+            decided_upto=row.last_materialized_at,
+        )
+        for row in tx.execute(found)
+    ]
+
+
+def queued_of(tx: Transaction, rule_id: UUID) -> list[QueuedOccurrence]:
+    """Return the actions of a rule that nobody has claimed, whoever moved them meanwhile."""
+    a, q = tx.tables.actions, tx.tables.queue
+    found = (
+        select(a.c.id.label("action_id"), a.c.action_type, a.c.publish_at, a.c.occurrence)
+        .select_from(a.join(q, q.c.action_id == a.c.id))
+        .where(a.c.origin == "recurring", a.c.origin_id == str(rule_id), q.c.lease_until.is_(None))
+        .order_by(a.c.publish_at, a.c.id)
+    )
+    return [QueuedOccurrence(**row) for row in tx.execute(found).mappings()]
+
+
+def turns(tx: Transaction, rules: Mapping[UUID, str]) -> dict[UUID, Turn]:
+    """Return how the last action of each of these rules stands, given with its action type: rules without overlaps."""
+    if not rules:
+        return {}
+    q = tx.tables.queue
+    held = select(q.c.overlap_key).where(
+        one_of(tx, q.c.action_type, set(rules.values())), one_of(tx, q.c.overlap_key, [str(each) for each in rules])
+    )
+    active = set(tx.execute(held).scalars())
+    finished = {row.id: row.finished_at for row in tx.execute(_last_finished(tx, list(rules)))}
+    return {rule_id: Turn(active=str(rule_id) in active, finished_at=finished.get(rule_id)) for rule_id in rules}
+
+
+def _last_finished(tx: Transaction, rule_ids: Sequence[UUID]) -> Select[Any]:
+    r, o, line = tx.tables.recurring_schedules, tx.tables.outcomes, tx.tables.rule_occurrences
+    last = (
+        select(o.c.finished_at)
+        .select_from(line.join(o, o.c.action_id == line.c.action_id, isouter=True))
+        .where(line.c.rule_id == r.c.id, line.c.state == str(OccurrenceState.MATERIALISED))
+        .order_by(line.c.nominal_at.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    return select(r.c.id, last.label("finished_at")).where(one_of(tx, r.c.id, rule_ids))
+
+
+def _types(tx: Transaction) -> dict[str, Any]:
+    return {name: tx.tables.rule_occurrences.c[name].type for name in _LINE}
+
+
+def _row(line: RuleOccurrence) -> dict[str, Any]:
+    row = {name: getattr(line, name) for name in _LINE}
+    return row | {"state": str(line.state), "reason": None if line.reason is None else str(line.reason)}
+
+
+def _line(row: RowMapping) -> RuleOccurrence:
+    reason = None if row["reason"] is None else SkipReason(row["reason"])
+    return RuleOccurrence(**{**row, "state": OccurrenceState(row["state"]), "reason": reason})

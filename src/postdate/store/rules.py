@@ -1,0 +1,173 @@
+"""Which recurring rules are there, and which of them are to be looked at?"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import bindparam, delete, insert, literal_column, null, select, update
+
+from postdate.domain.rule import RecurringRule, RuleStatus
+from postdate.store.sets import one_of, one_of_named, rowset_named, rowset_texts, set_text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from sqlalchemy import RowMapping, Select, Update
+
+    from postdate.store.transaction import Transaction
+
+_SAME = tuple(each.name for each in fields(RecurringRule) if each.name not in {"grace", "status"})
+_LOOKED = ("id", "status", "last_materialized_at", "look_at", "last_error")
+
+
+def insert_rule(tx: Transaction, rule: RecurringRule) -> None:
+    """Insert a rule. Its owners must be held (`hold_owners`)."""
+    tx.execute(insert(tx.tables.recurring_schedules).values(_row(rule)))
+
+
+def save_rule(tx: Transaction, rule: RecurringRule) -> None:
+    """Write a rule back that this transaction holds (`hold_rule`)."""
+    r = tx.tables.recurring_schedules
+    tx.execute(update(r).where(r.c.id == rule.id).values({**_row(rule), "id": rule.id}))
+
+
+def find_rule(tx: Transaction, rule_id: UUID) -> RecurringRule | None:
+    """Return the rule, or None."""
+    r = tx.tables.recurring_schedules
+    row = tx.execute(select(r).where(r.c.id == rule_id)).mappings().one_or_none()
+    return None if row is None else _rule(row)
+
+
+def hold_rule(tx: Transaction, rule_id: UUID) -> RecurringRule | None:
+    """Return the rule, kept from being changed by others until the transaction ends; None where there is none."""
+    r = tx.tables.recurring_schedules
+    row = tx.execute(select(r).where(r.c.id == rule_id).with_for_update()).mappings().one_or_none()
+    return None if row is None else _rule(row)
+
+
+def page_of_rules(
+    tx: Transaction,
+    *,
+    workspace_id: UUID | None,
+    user_id: UUID | None,
+    status: RuleStatus | None,
+    limit: int,
+    after: UUID | None,
+) -> list[RecurringRule]:
+    """Return up to `limit` rules in the order of their ids, which is that of their making, behind `after`."""
+    r = tx.tables.recurring_schedules
+    wanted = {r.c.workspace_id: workspace_id, r.c.user_id: user_id, r.c.status: status}
+    query = select(r).where(*(column == value for column, value in wanted.items() if value is not None))
+    if after is not None:
+        query = query.where(r.c.id > after)
+    return [_rule(row) for row in tx.execute(query.order_by(r.c.id).limit(limit)).mappings()]
+
+
+def rules_to_look_at(tx: Transaction, *, now: datetime, limit: int) -> Mapping[UUID, tuple[UUID | None, UUID]]:
+    """Return active rules whose look has come, the longest due first, each with its workspace and user."""
+    found = tx.execute(tx.prepared(_to_look_at), {"now": now, "at_most": limit})
+    return {row.id: (row.workspace_id, row.user_id) for row in found}
+
+
+def _to_look_at(tx: Transaction) -> Select[Any]:
+    r = tx.tables.recurring_schedules
+    return (
+        select(r.c.id, r.c.workspace_id, r.c.user_id)
+        .where(r.c.status == _active(tx), r.c.look_at <= bindparam("now", type_=r.c.look_at.type))
+        .order_by(r.c.look_at, r.c.id)
+        .limit(bindparam("at_most"))
+    )
+
+
+def hold_rules_to_look_at(tx: Transaction, rule_ids: Collection[UUID], *, now: datetime) -> list[RecurringRule]:
+    """Return those of the rules that are still to be looked at and that nobody else has in hand, and hold them."""
+    asked = {"ids": set_text(tx, tx.tables.recurring_schedules.c.id.type, rule_ids), "now": now}
+    return [_rule(row) for row in tx.execute(tx.prepared(_held_to_look_at), asked).mappings()]
+
+
+def _held_to_look_at(tx: Transaction) -> Select[Any]:
+    r = tx.tables.recurring_schedules
+    return (
+        select(r)
+        .where(
+            one_of_named(tx, r.c.id, "ids"),
+            r.c.status == _active(tx),
+            r.c.look_at <= bindparam("now", type_=r.c.look_at.type),
+        )
+        .order_by(r.c.id)
+        .with_for_update(skip_locked=True)
+    )
+
+
+def note_looks(tx: Transaction, looked: Sequence[Mapping[str, Any]]) -> None:
+    """Write what looks at held rules came to: `id`, `status`, `last_materialized_at`, `look_at`, `last_error`."""
+    if looked:
+        tx.execute(tx.prepared(_noted), rowset_texts(tx, "looked", _looked_types(tx), looked) | _ids(tx, looked))
+
+
+def _noted(tx: Transaction) -> Update:
+    r = tx.tables.recurring_schedules
+    source = rowset_named(tx, "looked", _looked_types(tx))
+    return (
+        update(r)
+        # both conditions: the join brings the values, the set of ids keeps the plan on the primary key
+        .where(r.c.id == source.c.id, one_of_named(tx, r.c.id, "ids"))
+        .values({name: source.c[name] for name in _LOOKED[1:]} | {"reroll_from": null()})
+    )
+
+
+def _ids(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    return {"ids": set_text(tx, tx.tables.recurring_schedules.c.id.type, [row["id"] for row in rows])}
+
+
+def _looked_types(tx: Transaction) -> dict[str, Any]:
+    return {name: tx.tables.recurring_schedules.c[name].type for name in _LOOKED}
+
+
+def next_look(tx: Transaction) -> datetime | None:
+    """Return when the expander has something to look at; None where no rule is active."""
+    r = tx.tables.recurring_schedules
+    first = select(r.c.look_at).where(r.c.status == _active(tx)).order_by(r.c.look_at).limit(1)
+    return tx.execute(first).scalar()
+
+
+def set_holidays(tx: Transaction, calendar: str, days: Mapping[str, str | None], *, now: datetime) -> None:
+    """Let these be the days of a calendar, with their names, and its rules be decided anew at the next look."""
+    h, r = tx.tables.holiday_calendars, tx.tables.recurring_schedules
+    tx.execute(delete(h).where(h.c.calendar == calendar))
+    if days:
+        tx.execute(insert(h), [{"calendar": calendar, "day": day, "name": name} for day, name in days.items()])
+    anew = update(r).where(r.c.holidays == calendar, r.c.status == _active(tx))
+    tx.execute(anew.values(look_at=now, reroll_from=now))
+
+
+def holidays(tx: Transaction, calendars: Collection[str]) -> dict[str, dict[str, str | None]]:
+    """Return the days of each of these calendars, with their names; none for one that nobody has made."""
+    found: dict[str, dict[str, str | None]] = {calendar: {} for calendar in calendars}
+    if not found:
+        return found
+    h = tx.tables.holiday_calendars
+    wanted = select(h).where(one_of(tx, h.c.calendar, list(found))).order_by(h.c.calendar, h.c.day)
+    for row in tx.execute(wanted):
+        found[row.calendar][row.day] = row.name
+    return found
+
+
+def _active(tx: Transaction) -> Any:
+    # written out, so that every plan sees that the partial index of what is to be looked at will do
+    return literal_column(f"'{RuleStatus.ACTIVE}'", tx.tables.recurring_schedules.c.status.type)
+
+
+def _row(rule: RecurringRule) -> dict[str, Any]:
+    row = {name: getattr(rule, name) for name in _SAME}
+    row |= {"exdates": list(rule.exdates), "rdates": list(rule.rdates), "overrides": dict(rule.overrides)}
+    return row | {"grace_seconds": rule.grace // timedelta(seconds=1), "status": str(rule.status)}
+
+
+def _rule(row: RowMapping) -> RecurringRule:
+    same = {name: row[name] for name in _SAME}
+    return RecurringRule(**same, grace=timedelta(seconds=row["grace_seconds"]), status=RuleStatus(row["status"]))

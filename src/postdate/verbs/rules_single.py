@@ -1,0 +1,208 @@
+"""How does a person decide about one occurrence of a rule alone?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from postdate.domain.rule import OccurrenceState, RuleOccurrence, RuleStatus, SkipReason, occurrence_name
+from postdate.domain.states import Cause, Reason, Status
+from postdate.engine.expand import look_at, request_of
+from postdate.engine.withdraw import withdraw_window
+from postdate.errors import MoveRefused, OccurrenceNotFound, RuleMoveRefused
+from postdate.hooks import tell_settled
+from postdate.store.actions import insert_actions
+from postdate.store.occurrences import find_line, queued_of, write_line
+from postdate.store.outcomes import withdraw_queued
+from postdate.store.reading import find_action
+from postdate.store.rules import holidays, save_rule
+from postdate.verbs.arguments import DEFAULT_ACTOR, actor_name, note_text
+from postdate.verbs.intake import why_refused
+from postdate.verbs.read import existing
+from postdate.verbs.rules import Hand, held_rule
+from postdate.verbs.rules_asked import named_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from uuid import UUID
+
+    from postdate.domain.action import Action, Request
+    from postdate.domain.rule import RecurringRule
+    from postdate.kernel import Connectable, Kernel, Unbegun
+    from postdate.store.transaction import Transaction
+
+_MOMENT = timedelta(microseconds=1)
+_MOST_OVERRIDES = 1000
+
+
+def skip_occurrence(
+    kernel: Kernel,
+    rule: UUID | str,
+    occurrence: datetime | str,
+    *,
+    actor: str = DEFAULT_ACTOR,
+    note: str | None = None,
+    connection: Connectable | Unbegun | None = None,
+) -> RuleOccurrence:
+    """Leave one occurrence out, named by its nominal instant, whether or not there is an action for it yet.
+
+    Idempotent. Raises `RuleNotFound`, `RuleMoveRefused`, `OccurrenceNotFound`, or `MoveRefused` where it has begun.
+    """
+    actor, note = actor_name(actor), note_text(note)
+    with kernel.transaction(connection) as tx:
+        now = kernel.now(tx)
+        held = held_rule(tx, rule, verb="skip an occurrence of")
+        hand = Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note)
+        at, line = _occurrence(tx, held, occurrence)
+        if line is not None and line.reason is SkipReason.USER:
+            return line
+        _take_out(hand, held, at, line, why=(Cause.CANCEL, Reason.USER, "skip"))
+        skipped = _line(held, at, OccurrenceState.SKIPPED, now=now, reason=SkipReason.USER)
+        write_line(tx, skipped)
+        hand.tell(held, "occurrence_skipped", occurrence=occurrence_name(at))
+        if held.overlap == "skip" and held.status is RuleStatus.ACTIVE:
+            look_at(kernel, tx, [held], now=now)  # for the next one, which may take its place now
+        return skipped
+
+
+def move_occurrence(
+    kernel: Kernel,
+    rule: UUID | str,
+    occurrence: datetime | str,
+    *,
+    to: datetime | str,
+    actor: str = DEFAULT_ACTOR,
+    note: str | None = None,
+    connection: Connectable | Unbegun | None = None,
+) -> Action:
+    """Let one occurrence, named by its nominal instant, happen at another instant; return its action.
+
+    It stays the same occurrence for the ledger and the guard, may have been skipped before, and is queued at once,
+    however far ahead. A wall time is read in the rule's zone. Raises `RuleNotFound`, `RuleMoveRefused` (of a paused
+    rule, too), `OccurrenceNotFound`, `MoveRefused` where it has begun, and what `schedule` raises.
+    """
+    actor, note = actor_name(actor), note_text(note)
+    with kernel.transaction(connection) as tx:
+        now = kernel.now(tx)
+        held = held_rule(tx, rule, verb="move an occurrence of")
+        hand = Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note)
+        if held.status is RuleStatus.PAUSED:
+            raise RuleMoveRefused(held.id, verb="move an occurrence of", status=held.status)
+        at, line = _occurrence(tx, held, occurrence)
+        moved_to = named_instant(held, to, field="to")
+        replaced = _take_out(hand, held, at, line, why=(Cause.REPLACE, Reason.RESCHEDULED, "move"))
+        new = replace(request_of(kernel, held, at, now=now, at=moved_to), replaces_id=replaced)
+        write_line(tx, _line(held, at, OccurrenceState.MOVED, now=now, moved_to=moved_to, action_id=new.id))
+        hand.tell(held, "occurrence_moved", occurrence=occurrence_name(at), to=moved_to.isoformat())
+        return _insert(tx, new)
+
+
+def override_occurrence(
+    kernel: Kernel,
+    rule: UUID | str,
+    occurrence: datetime | str,
+    payload: Mapping[str, object] | None,
+    *,
+    actor: str = DEFAULT_ACTOR,
+    note: str | None = None,
+    connection: Connectable | Unbegun | None = None,
+) -> RecurringRule:
+    """Give one occurrence something else in its payload, over the rule's template; None takes that back.
+
+    Raises `RuleNotFound`, `RuleMoveRefused`, `OccurrenceNotFound`, `InvalidPayload`, or `MoveRefused` where it has run.
+    """
+    actor, note = actor_name(actor), note_text(note)
+    with kernel.transaction(connection) as tx:
+        now = kernel.now(tx)
+        held = held_rule(tx, rule, verb="override an occurrence of")
+        hand = Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note)
+        at, line = _occurrence(tx, held, occurrence)
+        name = occurrence_name(at)
+        kept = {each: said for each, said in held.overrides.items() if each != name}
+        if payload is not None:
+            kernel.registry[held.action_type].dump({**held.payload_template, **payload}, target=held.target_key)
+            kept[name] = dict(payload)
+        if len(kept) > _MOST_OVERRIDES:
+            kept = dict(sorted(kept.items())[-_MOST_OVERRIDES:])
+        changed = replace(held, overrides=kept, version=held.version + 1)
+        save_rule(tx, changed)
+        hand.tell(changed, "occurrence_overridden", occurrence=name)
+        if line is not None and line.action_id is not None:
+            replaced = _take_out(hand, held, at, line, why=(Cause.REPLACE, Reason.RULE_CHANGED, "override"))
+            new = replace(request_of(kernel, changed, at, now=now, at=line.moved_to), replaces_id=replaced)
+            write_line(tx, replace(line, action_id=new.id, changed_at=now))
+            _insert(tx, new)
+        return changed
+
+
+def run_now(
+    kernel: Kernel,
+    rule: UUID | str,
+    *,
+    actor: str = DEFAULT_ACTOR,
+    note: str | None = None,
+    connection: Connectable | Unbegun | None = None,
+) -> Action:
+    """Fire what the rule would fire, now and beside its occurrences, and return the action.
+
+    Where they must not overlap, it takes the place of the next one, and `OverlapTaken` is raised while one runs. Raises
+    `RuleNotFound`, `RuleMoveRefused`, and what `schedule` raises.
+    """
+    actor, note = actor_name(actor), note_text(note)
+    with kernel.transaction(connection) as tx:
+        now = kernel.now(tx)
+        held = held_rule(tx, rule, verb="run")
+        hand = Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note)
+        if held.overlap == "skip":
+            _make_way(kernel, tx, held, now=now, actor=actor)
+        new = replace(request_of(kernel, held, now, now=now), occurrence=f"run {occurrence_name(now)}", intent=None)
+        hand.tell(held, "run_now", action=str(new.id))
+        return _insert(tx, new)
+
+
+def _make_way(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime, actor: str) -> None:
+    withdraw_window(kernel, tx, rule, now=now, actor=actor)
+    save_rule(tx, replace(rule, last_materialized_at=now, look_at=now))
+
+
+def _occurrence(tx: Transaction, rule: RecurringRule, named: datetime | str) -> tuple[datetime, RuleOccurrence | None]:
+    """Return which occurrence is meant, and its line in the ledger. Raises `OccurrenceNotFound`."""
+    at = named_instant(rule, named, field="occurrence")
+    line = find_line(tx, rule.id, at)
+    if line is None:
+        days = holidays(tx, [rule.holidays])[rule.holidays] if rule.holidays is not None else ()
+        if next(rule.occurrences(at - _MOMENT, at, holidays=days), None) != at:
+            raise OccurrenceNotFound(rule.id, at)
+    return at, line
+
+
+def _take_out(
+    hand: Hand, rule: RecurringRule, at: datetime, line: RuleOccurrence | None, *, why: tuple[Cause, Reason, str]
+) -> UUID | None:
+    """Withdraw the action of an occurrence where it is queued, and return it. Raises `MoveRefused` where it has begun.
+
+    `why` is the cause, the reason and the verb.
+    """
+    tx, (cause, reason, verb) = hand.tx, why
+    queued = [each.action_id for each in queued_of(tx, rule.id) if each.occurrence == occurrence_name(at)]
+    gone = withdraw_queued(tx, queued, cause=cause, reason=reason, now=hand.now, actor=hand.actor, note=hand.note)
+    if gone:
+        tell_settled(tx, hand.kernel.registry, dict.fromkeys(gone, rule.action_type), now=hand.now)
+        return max(gone)
+    action = None if line is None or line.action_id is None else find_action(tx, line.action_id)
+    if action is not None and action.status is not Status.CANCELLED:
+        raise MoveRefused(action.id, verb=verb, status=action.status, reason=action.reason)
+    return None
+
+
+def _insert(tx: Transaction, new: Request) -> Action:
+    admission = insert_actions(tx, [new])
+    if new.id not in admission.admitted:
+        raise admission.invalid.get(new.id) or why_refused(tx, [new])[new.id]
+    return existing(tx, new.id)
+
+
+def _line(rule: RecurringRule, at: datetime, state: OccurrenceState, *, now: datetime, **said: Any) -> RuleOccurrence:
+    return RuleOccurrence(rule_id=rule.id, nominal_at=at, state=state, changed_at=now, **said)

@@ -1,0 +1,209 @@
+"""When do the occurrences of recurring rules fire, and what comes of those that could not?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from postdate import Context, Postdate, Reason, RecurringRule, RuleOccurrence, Status
+from postdate.store.occurrences import lines_of
+from postdate.testing.travel import travel
+from tests.stories.conftest import NOON
+
+if TYPE_CHECKING:
+    from postdate.clock import ManualClock
+    from postdate.domain.misfire import Misfire
+
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+NEW_YORK = "America/New_York"
+
+
+@pytest.fixture
+def ran(app: Postdate) -> list[tuple[datetime, str]]:
+    """Register a type that writes down when it runs, and for which nominal instant."""
+    said: list[tuple[datetime, str]] = []
+
+    @app.action("post")
+    async def post(ctx: Context, payload: dict[str, str]) -> None:
+        said.append((ctx.now, ctx.action.occurrence))
+
+    return said
+
+
+def local(instants: list[tuple[datetime, str]], zone: str) -> list[str]:
+    return [f"{at.astimezone(ZoneInfo(zone)):%a %H:%M}" for at, _ in instants]
+
+
+async def test_every_tuesday_at_nine_for_twelve_weeks_fires_twelve_times_at_nine_over_a_change_of_the_clocks(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    """P82. Twelve actions of one thing and target: each is its own for the guard (P-i5)."""
+    clock.move_to(datetime(2026, 2, 3, 12, tzinfo=UTC))
+    rule = await app.create_rule(
+        "post",
+        {"thing_id": "digest"},
+        rrule="FREQ=WEEKLY;BYDAY=TU;COUNT=12",
+        start="2026-02-10T09:00",
+        tz=NEW_YORK,
+        target="instagram",
+    )
+    assert rule.describe() == "every Tuesday at 09:00, 12 times"
+    journey = await travel(app, to=datetime(2026, 8, 1, tzinfo=UTC))
+    assert local(ran, NEW_YORK) == ["Tue 09:00"] * 12
+    assert {at.hour for at, _ in ran} == {13, 14}, "in UTC it moves"
+    assert len({occurrence for _, occurrence in ran}) == 12
+    assert journey.counts == Counter({Status.PUBLISHED: 12})
+    assert (await app.get_rule(rule.id)).status == "ended"
+
+
+async def test_sc41_daily_at_nine_in_new_york_follows_the_clocks(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    clock.move_to(datetime(2026, 3, 6, 20, tzinfo=UTC))
+    await app.create_rule("post", {}, rrule="FREQ=DAILY", start="2026-03-01T09:00", tz=NEW_YORK)
+    await travel(app, to=datetime(2026, 3, 9, 20, tzinfo=UTC))
+    assert [f"{at:%m-%dT%H:%MZ}" for at, _ in ran] == ["03-07T14:00Z", "03-08T13:00Z", "03-09T13:00Z"]
+
+
+async def test_sc26_a_cron_rule_made_at_noon_fires_first_on_the_next_morning(
+    app: Postdate, ran: list[tuple[datetime, str]]
+) -> None:
+    await app.create_rule("post", {}, cron="0 9 * * *", tz="UTC")
+    await app.tick()
+    assert ran == []
+    await travel(app, to=NOON + DAY)
+    assert [at for at, _ in ran] == [NOON + 21 * HOUR]
+
+
+async def test_sc42_what_begins_three_days_later_repeats_from_there_and_not_from_its_making(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    clock.move_to(NOON.replace(hour=14, minute=32))
+    await app.create_rule("post", {}, rrule="FREQ=WEEKLY", start="2026-03-11T08:00", tz="Europe/Lisbon")
+    await app.create_rule("post", {}, every=7 * DAY, start="2026-03-11T08:00+00:00")
+    await travel(app, to=NOON + 32 * DAY)
+    assert local(ran, "Europe/Lisbon")[:6] == ["Wed 08:00"] * 6
+    assert len(ran) == 10
+
+
+async def test_sc27_a_weekly_rule_fires_once_a_week_though_processes_come_and_go(
+    app: Postdate, database_url: str, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    """Due decisions come from rows: each process here is new, some know no rule's type."""
+    await app.create_rule("post", {}, rrule="FREQ=WEEKLY", start="2026-03-09T12:00", tz="UTC")
+    await app.create_rule("post", {}, rrule="FREQ=WEEKLY", start="2026-03-10T12:00", tz="UTC")
+    for _ in range(3 * 7):
+        clock.advance(DAY)
+        stranger = Postdate(database_url, clock=clock)
+        await stranger.tick()
+        await stranger.close()
+        await app.tick()
+        await app.close()
+    assert local(ran, "UTC") == ["Mon 12:00", "Tue 12:00"] * 3
+
+
+async def test_sc38_nothing_falls_between_the_last_pass_of_one_instance_and_the_first_of_another(
+    app: Postdate, database_url: str, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    other = Postdate(database_url, clock=clock)
+    other.kernel.registry = app.kernel.registry
+    await app.create_rule("post", {}, cron="*/30 * * * *", tz="UTC")
+    for number in range(41):
+        clock.advance(timedelta(seconds=45))
+        await (app if number < 3 else other).tick()
+    await other.close()
+    assert [occurrence for _, occurrence in ran] == ["2026-03-08T12:30:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("misfire", "fired"),
+    [("skip", []), ("once", ["2026-03-10T09:00:00Z"]), ("all", ["2026-03-09T09:00:00Z", "2026-03-10T09:00:00Z"])],
+)
+async def test_sc34_after_two_days_down_a_daily_rule_follows_its_misfire_policy(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]], misfire: Misfire, fired: list[str]
+) -> None:
+    """Whatever it does, nothing is dropped in silence."""
+    rule = await app.create_rule("post", {"thing_id": "digest"}, cron="0 9 * * *", tz="UTC", misfire=misfire)
+    clock.advance(2 * DAY)
+    await app.tick()
+    assert [occurrence for _, occurrence in ran] == fired
+    missed = await app.missed(rule=rule.id)
+    assert len(missed) == 2 - len(fired)
+    left_out = [await app.get(str(one.action_id)) for one in missed]
+    assert [(one.status, one.reason) for one in left_out] == [(Status.CANCELLED, Reason.SKIPPED)] * len(missed)
+    assert all("missed" in str(one.last_error) for one in left_out)
+    await travel(app, to=NOON + 3 * DAY)
+    assert ran[-1][0] == NOON + 3 * DAY - 3 * HOUR, "and from then on it fires in its time"
+
+
+@pytest.mark.parametrize(("misfire", "count"), [("skip", 0), ("once", 1), ("all", 46)])
+async def test_what_was_missed_beyond_the_window_follows_the_policy_too(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]], misfire: Misfire, count: int
+) -> None:
+    """After 46 days most of it was never materialised."""
+    rule = await app.create_rule("post", {}, cron="0 9 * * *", tz="UTC", misfire=misfire)
+    clock.advance(46 * DAY)
+    await app.tick()
+    assert len(ran) == count
+    assert len(await app.missed(rule=rule.id)) == 46 - count
+    if misfire == "once":
+        assert ran[0][1] == "2026-04-23T09:00:00Z", "the latest"
+
+
+async def test_within_the_grace_late_is_not_missed(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    for grace in (HOUR, 5 * HOUR):
+        await app.create_rule("post", {}, cron="0 9 * * *", tz="UTC", misfire="skip", grace=grace)
+    clock.advance(25 * HOUR)
+    await app.tick()
+    assert len(ran) == 1
+
+
+async def test_sc34_a_row_that_is_ninety_seconds_late_runs(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    await app.create_rule("post", {}, cron="0 13 * * *", tz="UTC", misfire="skip")
+    clock.move_to(NOON + HOUR + timedelta(seconds=90))
+    await app.tick()
+    assert len(ran) == 1
+
+
+async def test_what_has_to_end_before_the_next_begins_skips_what_fell_due_meanwhile(
+    app: Postdate, clock: ManualClock
+) -> None:
+    """F40's `skip`: the run takes seven hours, and the rule fires every three."""
+    began: list[datetime] = []
+
+    @app.action("slow")
+    async def slow(ctx: Context, payload: dict[str, str]) -> None:
+        began.append(clock.now())
+        clock.advance(7 * HOUR)
+
+    rule = await app.create_rule("slow", {}, every=3 * HOUR, overlap="skip", misfire="all")
+    assert len(await app.list()) == 1, "one at a time"
+    await travel(app, to=NOON + 30 * HOUR)
+    assert [(at - NOON) // HOUR for at in began] == [3, 12, 21, 30]
+    skipped = [one.nominal_at for one in await ledger(app, rule) if one.reason == "overlap"]
+    assert [(at - NOON) // HOUR for at in skipped] == [6, 9, 15, 18, 24, 27, 33, 36], "the last run ends at 37"
+
+
+async def ledger(app: Postdate, rule: RecurringRule) -> list[RuleOccurrence]:
+    return await app.kernel.work(lambda tx: lines_of(tx, rule.id, since=NOON), read_only=True)
+
+
+async def test_where_overlaps_are_allowed_they_happen(app: Postdate, clock: ManualClock) -> None:
+    began: list[datetime] = []
+
+    @app.action("slow")
+    async def slow(ctx: Context, payload: dict[str, str]) -> None:
+        began.append(ctx.now)
+
+    await app.create_rule("slow", {}, every=3 * HOUR)
+    await travel(app, to=NOON + 30 * HOUR)
+    assert len(began) == 10
