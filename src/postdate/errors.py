@@ -244,34 +244,6 @@ class NotHeld(Refused):
         super().__init__("nothing is on hold")
 
 
-class IdempotencyConflict(Refused):
-    """The idempotency key was used before with another request."""
-
-    def __init__(self, key: str, *, existing: UUID | None) -> None:
-        """Keep the key and the action it made."""
-        self.key = key
-        self.existing = existing
-        super().__init__(f"idempotency key {_shown(key)} belongs to another request (action {existing})")
-
-
-class WebhookRefused(PostdateError):
-    """A request is not proved to be a genuine webhook: answer with status 401 and do nothing."""
-
-
-class WebhookHeaderInvalid(WebhookRefused):
-    """A header that the proof needs is missing or garbled. `header` names it, `rule` says what it broke."""
-
-    def __init__(self, header: str, *, rule: str) -> None:
-        """Keep the header's name and the rule, not its value, which anybody may have sent."""
-        self.header = header
-        self.rule = rule
-        super().__init__(f"{header} {rule}")
-
-
-class WebhookOutOfTime(WebhookRefused):
-    """Sent too long ago, or in the future: somebody may have kept it and sent it again."""
-
-    def __init__(self, timestamp: int, *, now: datetime, tolerance: timedelta) -> None:
 class SourceFailed(PostdateError):
     """A source did not say to the end what it wants in a workspace, so nothing was withdrawn there."""
 
@@ -306,6 +278,34 @@ class OnHold(Refused):
         super().__init__(f"on hold: {because}")
 
 
+class IdempotencyConflict(Refused):
+    """The idempotency key was used before with another request."""
+
+    def __init__(self, key: str, *, existing: UUID | None) -> None:
+        """Keep the key and the action it made."""
+        self.key = key
+        self.existing = existing
+        super().__init__(f"idempotency key {_shown(key)} belongs to another request (action {existing})")
+
+
+class WebhookRefused(PostdateError):
+    """A request is not proved to be a genuine webhook: answer with status 401 and do nothing."""
+
+
+class WebhookHeaderInvalid(WebhookRefused):
+    """A header that the proof needs is missing or garbled. `header` names it, `rule` says what it broke."""
+
+    def __init__(self, header: str, *, rule: str) -> None:
+        """Keep the header's name and the rule, not its value, which anybody may have sent."""
+        self.header = header
+        self.rule = rule
+        super().__init__(f"{header} {rule}")
+
+
+class WebhookOutOfTime(WebhookRefused):
+    """Sent too long ago, or in the future: somebody may have kept it and sent it again."""
+
+    def __init__(self, timestamp: int, *, now: datetime, tolerance: timedelta) -> None:
         """Keep when it claims to have been sent (Unix seconds), the time here and the tolerance."""
         self.timestamp = timestamp
         self.now = now
