@@ -20,6 +20,7 @@ from postdate.domain.settle import Policy
 from postdate.engine.background import Background
 from postdate.engine.expand import Expander
 from postdate.engine.loop import Engine, TickReport
+from postdate.engine.zones import ZonePass
 from postdate.engine.reconcile import Reconciler
 from postdate.errors import Misconfigured
 from postdate.kernel import Kernel, Unbegun, ZoneOf
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from postdate.clock import Clock
+    from postdate.domain.intent import ZonePolicy
     from postdate.domain.retry import Backoff
     from postdate.engine.fulfil import Planned
     from postdate.engine.periodic import Pass
@@ -114,6 +116,9 @@ class SyncVerbs:
     release = _called(verbs.release)
     disabled_endpoints = _called(verbs.disabled_endpoints)
     enable_endpoint = _called(verbs.enable_endpoint)
+    check_zones = _called(verbs.check_zones)
+    follow_zone = _called(verbs.follow_zone)
+    pin_zone = _called(verbs.pin_zone)
     create_rule = _called(verbs.create_rule)
     update_rule = _called(verbs.update_rule)
     pause_rule = _called(verbs.pause_rule)
@@ -193,6 +198,9 @@ class Postdate:
     release = _awaited(verbs.release)
     disabled_endpoints = _awaited(verbs.disabled_endpoints)
     enable_endpoint = _awaited(verbs.enable_endpoint)
+    check_zones = _awaited(verbs.check_zones)
+    follow_zone = _awaited(verbs.follow_zone)
+    pin_zone = _awaited(verbs.pin_zone)
     create_rule = _awaited(verbs.create_rule)
     update_rule = _awaited(verbs.update_rule)
     pause_rule = _awaited(verbs.pause_rule)
@@ -224,6 +232,7 @@ class Postdate:
         settled: Settled | None = None,
         lookup: Handler | None = None,
         ignores_quiet_hours: bool = False,
+        zone_policy: ZonePolicy | None = None,
     ) -> Callable[[H], H]:
         """Register the decorated `handler(ctx, payload)`, sync or async, for actions of type `name`.
 
@@ -250,6 +259,7 @@ class Postdate:
                     settled=settled,
                     lookup=lookup,
                     ignores_quiet_hours=ignores_quiet_hours,
+                    zone_policy=zone_policy,
                 )
             )
             return handler
@@ -336,10 +346,12 @@ class Postdate:
         async with self._engine(types) as engine:
             await engine.run(stop or asyncio.Event(), stuck=stuck)
 
-    async def tick(self, *, types: Sequence[str] | None = None) -> TickReport:
-        """Do one bounded pass: fire what is due now, wait for it, and report."""
+    async def tick(
+        self, *, types: Sequence[str] | None = None, stuck: Callable[[EngineStuck], None] | None = None
+    ) -> TickReport:
+        """Do one bounded pass: fire what is due now, wait for it, and report. `stuck` is as for `run`."""
         async with self._engine(types) as engine:
-            return await engine.run_once(await self.kernel.read_clock())
+            return await engine.run_once(await self.kernel.read_clock(), stuck=stuck)
 
     @asynccontextmanager
     async def lifespan(self, _asgi: object = None, *, types: Sequence[str] | None = None) -> AsyncIterator[None]:
@@ -376,7 +388,7 @@ class Postdate:
 
     def _passes(self) -> Sequence[Pass]:
         """Return what an engine of this app does now and then."""
-        passes: list[Pass] = [Expander(self.kernel)]
+        passes: list[Pass] = [Expander(self.kernel), ZonePass(self.kernel)]
         if len(self.kernel.sources):
             passes.append(Reconciler(self.kernel))
         return passes

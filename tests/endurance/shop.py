@@ -95,6 +95,7 @@ def considerate_in_a_thread(ctx: Context, payload: dict[str, object]) -> None:
     raise Deferred(ctx.now, "stopping")
 
 
+@app.action("deaf_at_once", timeout=0.1)
 @app.action("deaf", timeout=600)
 async def deaf(ctx: Context, payload: dict[str, object]) -> None:
     """Ignore that it is cut off."""
@@ -106,6 +107,7 @@ async def deaf(ctx: Context, payload: dict[str, object]) -> None:
             continue
 
 
+@app.action("blocking_at_once", timeout=0.1)
 @app.action("blocking", timeout=600)
 async def blocking(ctx: Context, payload: dict[str, object]) -> None:
     """Block the event loop for good."""

@@ -9,6 +9,7 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+import pytest
 from sqlalchemy import select
 
 from postdate import NewAction, Reason, Status
@@ -185,6 +186,7 @@ def test_a_stuck_process_says_where_and_ends_with_an_exit_code_of_its_own(corner
     assert worker.ended() == 9
 
 
+@pytest.mark.timeout(300)  # the processes share what processors there are
 def test_engines_side_by_side_drain_a_queue_and_call_each_action_once(shop: Shop) -> None:
     """Four on PostgreSQL, two on SQLite."""
     on_sqlite = shop.app.kernel.database.is_sqlite
@@ -192,10 +194,27 @@ def test_engines_side_by_side_drain_a_queue_and_call_each_action_once(shop: Shop
     things = [{"thing_id": str(number)} for number in range(count)]
     shop.app.sync.schedule_many([NewAction(action_type="quick", payload=thing, at=NOW) for thing in things])
     started = [shop.program.start("worker", SHOP, "--log-level", "warning") for _ in range(workers)]
-    wait_for(lambda: not active(shop))
+
+    def is_empty() -> bool:
+        assert [worker.said for worker in started if worker.process.poll() is not None] == []
+        return not active(shop)
+
+    wait_for(is_empty, within=240)
     for worker in started:
         worker.signal(signal.SIGTERM)
     assert [worker.ended() for worker in started] == [0] * workers
     called = [call["action"] for call in shop.calls]
     assert len(called) == len(set(called)) == count
     assert len({call["process"] for call in shop.calls}) == workers
+
+
+def test_a_single_pass_with_a_handler_that_does_not_end_ends_all_the_same(corner_shop: Shop) -> None:
+    """Deaf to its time limit, or blocking for good: cron must not pile processes up."""
+    deaf = corner_shop.app.sync.schedule("deaf_at_once", {}, at=NOW)
+    corner_shop.app.sync.schedule("blocking_at_once", {}, at=NOW)
+    ticking = corner_shop.program.start("tick", SHOP, "--types", "deaf_at_once")
+    settings = {"POSTDATE_STUCK_AFTER": "0.5"}
+    stuck = corner_shop.program.start("tick", SHOP, "--types", "blocking_at_once", settings=settings)
+    assert (stuck.ended(), ticking.ended()) == (9, 0)
+    found = corner_shop.get(deaf)
+    assert (found.status, found.reason) == (Status.FAILED, Reason.UNCONFIRMED)

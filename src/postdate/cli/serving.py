@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +12,8 @@ import typer
 from sqlalchemy import URL
 
 from postdate.cli.command import command
-from postdate.cli.failure import ExitCode, brief
+from postdate.cli.ending import end_stuck, end_tasks
+from postdate.cli.failure import brief
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
 from postdate.cli.served import Application, TypesOption, servable_types
@@ -23,14 +22,10 @@ from postdate.errors import Misconfigured
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import NoReturn
 
     from postdate.app import Postdate
-    from postdate.errors import EngineStuck
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
-_PATIENCE = 1.0
-"""Seconds that what is left behind has to end when the process does; runs have had theirs."""
 
 _log = structlog.get_logger("postdate")
 
@@ -82,11 +77,11 @@ async def _run(app: Postdate, types: Sequence[str]) -> None:
     try:
         await _require_database(app)
         _log.info("serving", types=list(types), database=_shown(app.kernel.database.url), worker=worker_name())
-        await app.run(stop, types=types, stuck=_end_process)
+        await app.run(stop, types=types, stuck=end_stuck)
         _log.info("stopped")
     finally:
         await app.close()
-        await _end_tasks()
+        await end_tasks()
 
 
 async def _require_database(app: Postdate) -> None:
@@ -115,20 +110,3 @@ def _shown(url: URL) -> str:
     """Return the URL without its password, and without the options that may hold one."""
     bare = URL.create(url.drivername, username=url.username, host=url.host, port=url.port, database=url.database)
     return bare.render_as_string()
-
-
-def _end_process(_error: EngineStuck) -> NoReturn:
-    """End at once, from the watchdog's thread: leases keep what was running safe, and a supervisor begins anew."""
-    os._exit(ExitCode.STUCK)
-
-
-async def _end_tasks() -> None:
-    """Cancel what is still there, as asyncio would when it ends; but what does not obey must not keep the process."""
-    left = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in left:
-        task.cancel()
-    deaf = (await asyncio.wait(left, timeout=_PATIENCE))[1] if left else ()
-    if deaf:
-        _log.error("ending although handlers go on", tasks=sorted(task.get_name() for task in deaf))
-        sys.stderr.flush()
-        os._exit(ExitCode.DONE)

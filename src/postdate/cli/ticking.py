@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from postdate.cli.command import command
+from postdate.cli.ending import end_stuck, end_tasks
 from postdate.cli.failure import ExitCode, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
@@ -34,7 +35,23 @@ def tick(
     if application is not None:
         installation = replace(installation, app=application)
     with installation.opened() as app:
-        report = asyncio.run(_tick(app, servable_types(app, types)))
+        code = asyncio.run(_tick(app, servable_types(app, types), as_json=as_json))
+    if code is not ExitCode.DONE:
+        raise typer.Exit(code)
+
+
+async def _tick(app: Postdate, types: Sequence[str], *, as_json: bool) -> ExitCode:
+    try:
+        report = await app.tick(types=types, stuck=end_stuck)
+    finally:
+        await app.close()
+    _print(report, as_json=as_json)
+    code = ExitCode.REFUSED if report.held else ExitCode.DONE
+    await end_tasks(code)
+    return code
+
+
+def _print(report: TickReport, *, as_json: bool) -> None:
     if as_json:
         told = {"now": instant_text(report.now), "due": report.due_count, "recovered": report.recovered}
         print_json({**told, "held": report.held})
@@ -42,11 +59,3 @@ def tick(
         print(f"{report.due_count} due, {report.recovered} lost leases settled")  # noqa: T201 - the answer
     if report.held:
         tell("on hold: nothing was looked at")
-        raise typer.Exit(ExitCode.REFUSED)
-
-
-async def _tick(app: Postdate, types: Sequence[str]) -> TickReport:
-    try:
-        return await app.tick(types=types)
-    finally:
-        await app.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from traceback import format_exc
@@ -22,7 +22,7 @@ from postdate.engine.recover import Recovery
 from postdate.engine.renew import Renewal
 from postdate.engine.restore import RestoreWatch
 from postdate.engine.rounds import LONGEST_PASS, Rounds
-from postdate.engine.run import CUT_OFF_SECONDS
+from postdate.engine.run import CUT_OFF_SECONDS, LOOKUP_SECONDS
 from postdate.engine.settler import Settler
 from postdate.engine.unhandled import UnhandledReport
 from postdate.engine.watch import watch
@@ -147,8 +147,16 @@ class Engine:
                     await _end(passing)
                     await self._dispatcher.drain(grace)
 
-    async def run_once(self, now: datetime) -> TickReport:
-        """Do one tick and wait for everything it started: for cron hosts, and for tests that move the clock."""
+    async def run_once(self, now: datetime, *, stuck: Callable[[EngineStuck], None] | None = None) -> TickReport:
+        """Do one tick and wait for everything it started: for cron hosts, and for tests that move the clock.
+
+        `stuck` is called, from another thread, when it takes longer than its runs may, by the setting `stuck_after`.
+        """
+        self._on_stuck = stuck
+        with nullcontext() if stuck is None else self._watchdog.watching():
+            return await self._one_pass(now)
+
+    async def _one_pass(self, now: datetime) -> TickReport:
         until = monotonic() + LONGEST_PASS.total_seconds()
         async with self._working():
             report = await self.tick(now)
@@ -158,11 +166,16 @@ class Engine:
                 found += await self._rounds.claim_all(seen=self._restore_watch.seen)  # of what the passes have queued
                 due_count = found
             while found or not self._dispatcher.idle:  # idle alone says little: what was started may have ended already
+                self._watchdog.moved(next_within=self._longest_run() + _WRITING_SECONDS_OF_A_TICK)
                 await self._dispatcher.drain()
                 await self._write_all()
                 found = await self._rounds.claim_all(seen=self._restore_watch.seen) if monotonic() < until else 0
                 due_count += found
             return replace(report, due_count=due_count)
+
+    def _longest_run(self) -> float:
+        longest = max((each.timeout.total_seconds() for each in self._types.values()), default=0.0)
+        return longest + LOOKUP_SECONDS + 2 * CUT_OFF_SECONDS
 
     async def _write_all(self) -> None:
         """Wait until everything is written. Raises `OutcomesUnwritten` where the database is away for too long."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from postdate import Postdate
+from postdate.store.heartbeat import hold_all
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +65,7 @@ def test_a_pass_that_finds_the_installation_on_hold_fails(on_sqlite: Shell, shop
     action = scheduled(on_sqlite, shop, "quick")
     app = Postdate(on_sqlite.settings["POSTDATE_DATABASE_URL"])
     with app.kernel.transaction(None) as tx:
-        tx.execute(tx.tables.heartbeat.update().values(held_because="it looks like an old backup"))
+        hold_all(tx, now=app.kernel.now(tx), because="it looks like an old backup")
     app.kernel.database.close_sync()
     answer = on_sqlite("tick", shop, "--json")
     assert (answer.code, answer.json["held"]) == (1, True)
