@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from postdate.app import Postdate, SyncVerbs
 from postdate.domain.action import Action, Event, Intent
+from postdate.domain.intent import Doubt, Intended, Shift
 from postdate.domain.outcome import Deferred, NotSent, Published, Rejected, Skipped, Unconfirmed
 from postdate.domain.pause import EndedPause, Pause
 from postdate.domain.quiet import QuietHours, WorkspaceQuietHours
@@ -68,8 +69,7 @@ from postdate.settings import Settings
 from postdate.sources import Desired, Source, SqlSource
 from postdate.store.endpoints import DisabledEndpoint
 from postdate.store.heartbeat import Due
-from postdate.verbs import UNCHANGED, Upcoming
-from postdate.verbs import Hold, NewAction, Release
+from postdate.verbs import UNCHANGED, Hold, NewAction, Release, Upcoming, ZoneCheck
 
 __all__ = [
     "UNCHANGED",
@@ -85,6 +85,7 @@ __all__ = [
     "Deferred",
     "Desired",
     "DisabledEndpoint",
+    "Doubt",
     "Due",
     "EndedPause",
     "EndpointNotDisabled",
@@ -95,6 +96,7 @@ __all__ = [
     "Hold",
     "IdempotencyConflict",
     "Insert",
+    "Intended",
     "Intent",
     "Invalid",
     "InvalidInstant",
@@ -141,6 +143,7 @@ __all__ = [
     "RuleOccurrence",
     "SchemaMismatch",
     "Settings",
+    "Shift",
     "SiblingRunning",
     "Skipped",
     "Source",
@@ -159,6 +162,7 @@ __all__ = [
     "WebhookSignatureWrong",
     "Withdraw",
     "WorkspaceQuietHours",
+    "ZoneCheck",
     "builtin_action_types",
     "cron",
     "every",

@@ -77,6 +77,8 @@ class Settings(BaseSettings):
     """How far ahead the occurrences of recurring rules become actions."""
     restore_hold: Duration = timedelta(days=1)
     """How long ago the last tick of any engine may be, before one that begins takes the database for a restored one."""
+    zone_policy: Literal["follow", "ask", "pin"] = "follow"
+    """What becomes of a wall time that comes to mean another instant: follow it, ask a person, or pin it."""
 
     email_provider: Literal["smtp", "postmark"] | None = None
     """What sends e-mails; None for the one of them that is set up."""

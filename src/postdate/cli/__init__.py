@@ -24,6 +24,7 @@ from postdate.cli.schema import db
 from postdate.cli.serving import serve, worker
 from postdate.cli.starting import init
 from postdate.cli.ticking import tick
+from postdate.cli.zones import zones
 
 __all__ = ["ExitCode", "cli", "main"]
 
@@ -107,4 +108,5 @@ for _name, _command in {
     cli.command(_name)(_command)
 cli.add_typer(quiet_hours)
 cli.add_typer(endpoints)
+cli.add_typer(zones)
 cli.add_typer(db)

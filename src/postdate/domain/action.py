@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,6 +93,16 @@ class Action(Request):
     paused: bool = False
     """Whether it is queued and a pause stops it."""
     updated_at: datetime
+
+
+def asked(request: Request) -> dict[str, Any]:
+    """Return what was asked, without what has become of it where this is an `Action`."""
+    return {each.name: getattr(request, each.name) for each in fields(Request)}
+
+
+def replacement(request: Request, **changes: Any) -> Request:
+    """Return the request that replaces another: the same in everything but `changes`."""
+    return Request(**{**asked(request), "replaces_id": request.id, **changes})
 
 
 SCHEDULED = "schedule"

@@ -44,7 +44,7 @@ class Doubt(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Planned:
+class Intended:
     """A queued action that is still to come, as far as its wall time goes."""
 
     action_id: UUID
@@ -62,7 +62,7 @@ class Planned:
 class Shift:
     """A queued action whose wall time now means another instant, or none."""
 
-    planned: Planned
+    intended: Intended
     tz: str
     """The zone that it is read in now."""
     means: datetime | None
@@ -79,18 +79,18 @@ def check_zone_policy(value: object) -> None:
         raise Invalid(field="zone_policy", rule=f"must be one of {', '.join(get_args(ZonePolicy))}", value=value)
 
 
-def shift(planned: Planned, *, tz: str, policy: ZonePolicy, now: datetime) -> Shift | None:
+def shift(intended: Intended, *, tz: str, policy: ZonePolicy, now: datetime) -> Shift | None:
     """Return how the action's wall time has shifted, read in `tz`; None where it means the instant it has.
 
     Nothing is followed to an instant that is past: what cannot be called back is not for a change of rules to fire.
     """
-    means, doubt = _meaning(planned.intent, tz)
-    if means == planned.publish_at:
+    means, doubt = _meaning(intended.intent, tz)
+    if means == intended.publish_at:
         return None
     if policy == "pin":
-        return Shift(planned=planned, tz=tz, means=means, course="pin")
-    doubt = doubt or _doubt(planned, means, policy, now)
-    return Shift(planned=planned, tz=tz, means=means, course="follow" if doubt is None else "ask", doubt=doubt)
+        return Shift(intended=intended, tz=tz, means=means, course="pin")
+    doubt = doubt or _doubt(intended, means, policy, now)
+    return Shift(intended=intended, tz=tz, means=means, course="follow" if doubt is None else "ask", doubt=doubt)
 
 
 def _meaning(intent: Intent, tz: str) -> tuple[datetime | None, Doubt | None]:
@@ -109,9 +109,9 @@ def _meaning(intent: Intent, tz: str) -> tuple[datetime | None, Doubt | None]:
     return None, Doubt.GAP
 
 
-def _doubt(planned: Planned, means: datetime | None, policy: ZonePolicy, now: datetime) -> Doubt | None:
+def _doubt(intended: Intended, means: datetime | None, policy: ZonePolicy, now: datetime) -> Doubt | None:
     if means is not None and means <= now:
         return Doubt.PAST
-    if means is not None and planned.expires_at is not None and planned.expires_at < means:
+    if means is not None and intended.expires_at is not None and intended.expires_at < means:
         return Doubt.EXPIRED
     return Doubt.POLICY if policy == "ask" else None

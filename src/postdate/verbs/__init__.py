@@ -21,6 +21,7 @@ from postdate.verbs.rules_reading import Upcoming, get_rule, list_rules, missed,
 from postdate.verbs.rules_single import move_occurrence, override_occurrence, run_now, skip_occurrence
 from postdate.verbs.schedule import schedule, schedule_many
 from postdate.verbs.verdict import confirm, dismiss, retry
+from postdate.verbs.zones import ZoneCheck, check_zones, follow_zone, pin_zone
 
 __all__ = [
     "UNCHANGED",
@@ -28,7 +29,9 @@ __all__ = [
     "NewAction",
     "Release",
     "Upcoming",
+    "ZoneCheck",
     "cancel",
+    "check_zones",
     "clear_quiet_hours",
     "confirm",
     "create_rule",
@@ -37,6 +40,7 @@ __all__ = [
     "enable_endpoint",
     "end_rule",
     "ended_pauses",
+    "follow_zone",
     "get",
     "get_rule",
     "held",
@@ -50,6 +54,7 @@ __all__ = [
     "pause",
     "pause_rule",
     "paused",
+    "pin_zone",
     "plan_for",
     "post_now",
     "preview_rule",

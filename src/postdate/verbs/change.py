@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from postdate.domain.moment import moment
+from postdate.domain.action import SCHEDULED, replacement
+from postdate.domain.moment import expiry, moment
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import MoveRefused
 from postdate.hooks import tell_settled
@@ -15,7 +16,7 @@ from postdate.store.idempotency import release_keys_of
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_owners
 from postdate.verbs.arguments import DEFAULT_ACTOR, action_uuid, actor_name, note_text
-from postdate.verbs.intake import SCHEDULED, default_zone, expiry, replacement, why_refused
+from postdate.verbs.intake import default_zone, why_refused
 from postdate.verbs.read import existing
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from postdate.domain.action import Action, Request
+    from postdate.domain.intent import ZonePolicy
     from postdate.domain.walltime import Fold, Gap
     from postdate.kernel import Connectable, Kernel, Unbegun
     from postdate.store.transaction import Transaction
@@ -62,6 +64,7 @@ def reschedule(
     tz: str | None = None,
     gap: Gap | None = None,
     fold: Fold | None = None,
+    zone_policy: ZonePolicy | None = None,
     expires_at: datetime | str | None = None,
     actor: str = DEFAULT_ACTOR,
     note: str | None = None,
@@ -69,9 +72,9 @@ def reschedule(
 ) -> Action:
     """Move a queued action: cancel it and insert one that is the same but for its time (P31, P69).
 
-    A wall time is read in `tz`, else in the zone of the first wall time, else in the owner's. Returns the new
-    action, whose `replaces_id` names the old. Raises `MoveRefused` where the old one is no longer queued, and
-    what `schedule` raises.
+    A wall time is read in `tz`, else in the zone of the first wall time, else in the owner's; `gap`, `fold` and
+    `zone_policy` are those of the first one, unless they are given. Returns the new action, whose `replaces_id` names
+    the old. Raises `MoveRefused` where the old one is no longer queued, and what `schedule` raises.
     """
     actor, note = actor_name(actor), note_text(note)
     with kernel.transaction(connection) as tx:
@@ -88,17 +91,21 @@ def reschedule(
             gap=gap or (old.intent.gap if old.intent else "forward"),
             fold=fold or (old.intent.fold if old.intent else "first"),
             default_zone=zone,
+            zone_policy=zone_policy or (old.intent.zone_policy if old.intent else None),
         )
+        intent = when.intent
+        if tz is None and intent is not None and old.intent is not None:
+            intent = replace(intent, tz_source=old.intent.tz_source)
         now = kernel.now(tx)
         new = replacement(
             old,
             id=kernel.new_id(now),
             created_at=now,
             publish_at=when.publish_at,
-            intent=when.intent,
+            intent=intent,
             expires_at=expiry(expires_at or old.expires_at, publish_at=when.publish_at),
         )
-        return _replace(kernel, tx, old, new, verb="reschedule", actor=actor, note=note)
+        return replace_queued(kernel, tx, old, new, verb="reschedule", actor=actor, note=note)
 
 
 def post_now(
@@ -123,12 +130,13 @@ def post_now(
             again = replace(new, expires_at=None, occurrence=now.isoformat(), fingerprint=None)
             return _insert(tx, again, actor=actor, note=note)
         expiry(old.expires_at, publish_at=now)
-        return _replace(kernel, tx, old, new, verb="post now", actor=actor, note=note)
+        return replace_queued(kernel, tx, old, new, verb="post now", actor=actor, note=note)
 
 
-def _replace(
+def replace_queued(
     kernel: Kernel, tx: Transaction, old: Action, new: Request, *, verb: str, actor: str, note: str | None
 ) -> Action:
+    """Put a request in the place of a queued action. Raises `MoveRefused`, or what stands in the request's way."""
     hold_owners(tx, workspaces=[old.workspace_id], users=[old.user_id])
     withdrawn = withdraw_queued(
         tx, [old.id], cause=Cause.REPLACE, reason=Reason.RESCHEDULED, now=new.created_at, actor=actor, note=note

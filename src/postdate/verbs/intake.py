@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from postdate.domain import text
-from postdate.domain.action import Action, Request
-from postdate.domain.instant import instant
-from postdate.domain.moment import moment
+from postdate.domain.action import SCHEDULED, Action, Request, asked
+from postdate.domain.moment import expiry, moment
 from postdate.domain.states import Status
 from postdate.errors import (
     AlreadyPublished,
     AlreadyScheduled,
     IdempotencyConflict,
     Invalid,
-    InvalidInstant,
     OverlapTaken,
     PostdateError,
 )
 from postdate.store.actions import active_keys, guarded_keys, insert_actions, overlap_holder
 from postdate.store.events import append_events, event_row
 from postdate.store.idempotency import Entry, find_keys, release_keys, take_keys
-from postdate.store.owners import PROFILE, WORKSPACE, missing_owners, zone_of_owner
+from postdate.store.owners import PROFILE, WORKSPACE, missing_owners
 from postdate.store.reading import find_actions
 from postdate.verbs.arguments import owner_id, user_id
 
@@ -35,14 +33,10 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from postdate.domain.intent import ZonePolicy
     from postdate.domain.walltime import Fold, Gap
     from postdate.kernel import Kernel
     from postdate.store.transaction import Transaction
-
-_ASKED = tuple(each.name for each in fields(Request))
-
-SCHEDULED = "schedule"
-"""The cause of an action's first event."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +49,7 @@ class NewAction:
     tz: str | None = None
     gap: Gap = "forward"
     fold: Fold = "first"
+    zone_policy: ZonePolicy | None = None
     target: str | None = None
     workspace: UUID | str | None = None
     user: UUID | str | None = None
@@ -100,7 +95,14 @@ class Intake:
             raise Invalid(field="actions", rule="must be NewAction values", value=new)
         action_type = self.kernel.registry[new.action_type]
         workspace, user = owner_id(new.workspace, field="workspace"), user_id(new.user)
-        when = moment(new.at, tz=new.tz, gap=new.gap, fold=new.fold, default_zone=lambda: self._zone(workspace, user))
+        when = moment(
+            new.at,
+            tz=new.tz,
+            gap=new.gap,
+            fold=new.fold,
+            default_zone=lambda: self._zone(workspace, user),
+            zone_policy=new.zone_policy,
+        )
         text.optional_name(new.idempotency_key, field="idempotency_key")
         target = text.optional_name(new.target, field="target")
         return Request(
@@ -200,18 +202,7 @@ class Intake:
 
 def default_zone(kernel: Kernel, tx: Transaction, *, workspace: UUID | None, user: UUID) -> str | None:
     """Return the zone for wall times that come with none: the app's `zone_of`, else the owner's own (P5)."""
-    zone = kernel.zone_of(workspace, user) if kernel.zone_of is not None else None
-    return zone if zone is not None else zone_of_owner(tx, workspace=workspace, user=user)
-
-
-def expiry(value: datetime | str | None, *, publish_at: datetime) -> datetime | None:
-    """Return the instant after which it is too late. Raises `InvalidInstant` where that is before it is due."""
-    if value is None:
-        return None
-    expires_at = instant(value, field="expires_at")
-    if expires_at < publish_at:
-        raise InvalidInstant(field="expires_at", rule="must not be before the action is due", value=expires_at)
-    return expires_at
+    return kernel.default_zone(tx, workspace=workspace, user=user)
 
 
 def why_refused(tx: Transaction, requests: Iterable[Request]) -> dict[UUID, PostdateError]:
@@ -246,21 +237,11 @@ def _entry(request: Request, key: str, expires_at: datetime) -> Entry:
 
 def _body_hash(request: Request) -> str:
     """Hash what was asked, leaving out what differs between two tellings of one request."""
-    asked = _asked(request)
+    told = asked(request)
     for told_anew in ("id", "created_at"):
-        del asked[told_anew]
-    return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
+        del told[told_anew]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _queued(request: Request) -> Action:
-    return Action(**_asked(request), status=Status.QUEUED, updated_at=request.created_at)
-
-
-def replacement(request: Request, **changes: Any) -> Request:
-    """Return the request that replaces another: the same in everything but `changes`."""
-    return Request(**{**_asked(request), "replaces_id": request.id, **changes})
-
-
-def _asked(request: Request) -> dict[str, Any]:
-    """Return what was asked, without what has become of it where this is an `Action`."""
-    return {name: getattr(request, name) for name in _ASKED}
+    return Action(**asked(request), status=Status.QUEUED, updated_at=request.created_at)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from postdate.domain.action import Action
+    from postdate.domain.intent import ZonePolicy
     from postdate.domain.walltime import Fold, Gap
     from postdate.kernel import Connectable, Kernel
 
@@ -31,6 +32,7 @@ def schedule(
     tz: str | None = None,
     gap: Gap = "forward",
     fold: Fold = "first",
+    zone_policy: ZonePolicy | None = None,
     target: str | None = None,
     workspace: UUID | str | None = None,
     user: UUID | str | None = None,
@@ -44,8 +46,9 @@ def schedule(
     """Schedule one action and return it.
 
     `at` is an aware datetime, ISO 8601 text with an offset, or a wall time read in `tz`, else in the zone of the
-    workspace or the user (P76). With `connection`, the action exists if and only if the caller's transaction commits.
-    A repeated `idempotency_key` answers the action that the first call made.
+    workspace or the user (P76). `zone_policy` says what becomes of a wall time that comes to mean another instant: else
+    its action type does, else the setting. With `connection`, the action exists if and only if the caller's transaction
+    commits. A repeated `idempotency_key` answers the action that the first call made.
 
     Raises `Invalid` (naming the field), `OwnerNotFound`, `AlreadyScheduled` (P26), `AlreadyPublished` (P64),
     `OverlapTaken` or `IdempotencyConflict`.
@@ -57,6 +60,7 @@ def schedule(
         tz=tz,
         gap=gap,
         fold=fold,
+        zone_policy=zone_policy,
         target=target,
         workspace=workspace,
         user=user,

@@ -1,0 +1,127 @@
+"""How are queued actions moved to the instants that their wall times mean now?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlalchemy.exc import DBAPIError
+
+from postdate.domain.action import ENGINE, SCHEDULED, replacement
+from postdate.domain.states import Cause, Reason
+from postdate.errors import PostdateError
+from postdate.hooks import tell_settled
+from postdate.store.actions import insert_actions
+from postdate.store.events import append_events, event_row
+from postdate.store.outcomes import withdraw_queued
+from postdate.store.owners import PROFILE, WORKSPACE, missing_owners
+from postdate.store.passing import passes
+from postdate.store.queue import hold_queued
+from postdate.store.reading import find_actions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+    from uuid import UUID
+
+    from postdate.domain.action import Action, Request
+    from postdate.domain.intent import Shift
+    from postdate.kernel import Kernel
+    from postdate.store.transaction import Transaction
+
+
+class NotAdmitted(PostdateError):
+    """Not every replacement got in, so that nothing of the set may stay. `action_ids` are the replaced ones."""
+
+    def __init__(self, action_ids: Sequence[UUID]) -> None:
+        """Keep which."""
+        self.action_ids = tuple(action_ids)
+        super().__init__(f"{len(self.action_ids)} replacements are refused")
+
+
+async def follow(kernel: Kernel, shifts: Sequence[Shift], *, now: datetime) -> tuple[set[UUID], list[UUID]]:
+    """Replace these actions, and return which were, and which cannot be since the database refuses their replacement.
+
+    Those in neither were out of reach: somebody else has them in hand. One that is refused holds no other back.
+    """
+    try:
+        return await kernel.work(lambda tx: follow_at_once(kernel, tx, shifts, now=now)), []
+    except (NotAdmitted, DBAPIError) as error:
+        if passes(error):
+            raise
+        if len(shifts) == 1:
+            return set(), [shifts[0].intended.action_id]
+    followed: set[UUID] = set()
+    refused: list[UUID] = []
+    for each in shifts:
+        done, not_done = await follow(kernel, [each], now=now)
+        followed |= done
+        refused += not_done
+    return followed, refused
+
+
+def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, now: datetime) -> set[UUID]:
+    """Replace those of the actions that are queued and in nobody's hand, and return them. Raises `NotAdmitted`."""
+    by_id = {each.intended.action_id: each for each in _with_owners(tx, shifts)}
+    held = hold_queued(tx, list(by_id))
+    olds = find_actions(tx, held)
+    notes = {action_id: _note(by_id[action_id]) for action_id in olds}
+    gone: set[UUID] = set()
+    for note in sorted(set(notes.values())):  # mostly one: the events of a set share theirs
+        told = [action_id for action_id in olds if notes[action_id] == note]
+        gone |= withdraw_queued(
+            tx, told, cause=Cause.REPLACE, reason=Reason.RESCHEDULED, now=now, actor=ENGINE, note=note
+        )
+    tell_settled(tx, kernel.registry, {action_id: olds[action_id].action_type for action_id in gone}, now=now)
+    news = {action_id: _moved(kernel, olds[action_id], by_id[action_id], now) for action_id in sorted(gone)}
+    _insert(tx, news, notes, now=now)
+    return gone
+
+
+def _with_owners(tx: Transaction, shifts: Sequence[Shift]) -> list[Shift]:
+    """Hold the owners, before any of their actions as every verb does, and return the shifts of those that exist."""
+    intended = [each.intended for each in shifts]
+    missing = missing_owners(
+        tx, workspaces={each.workspace_id for each in intended}, users={each.user_id for each in intended}
+    )
+    if not missing:
+        return list(shifts)
+    return [
+        each
+        for each in shifts
+        if (PROFILE, each.intended.user_id) not in missing
+        and (each.intended.workspace_id is None or (WORKSPACE, each.intended.workspace_id) not in missing)
+    ]
+
+
+def _moved(kernel: Kernel, old: Action, shift: Shift, now: datetime) -> Request:
+    intent = replace(shift.intended.intent, tz=shift.tz)
+    return replacement(old, id=kernel.new_id(now), created_at=now, publish_at=shift.means, intent=intent)
+
+
+def _note(shift: Shift) -> str:
+    intent = shift.intended.intent
+    zone = shift.tz if shift.tz == intent.tz else f"{shift.tz}, no longer {intent.tz},"
+    return f"{intent.wall_time} in {zone} is another instant now"
+
+
+def _insert(tx: Transaction, news: Mapping[UUID, Request], notes: Mapping[UUID, str], *, now: datetime) -> None:
+    admitted = insert_actions(tx, list(news.values())).admitted
+    refused = [old for old, new in news.items() if new.id not in admitted]
+    if refused:
+        raise NotAdmitted(refused)
+    append_events(
+        tx,
+        [
+            event_row(
+                new.id,
+                new.workspace_id,
+                at=now,
+                cause=SCHEDULED,
+                actor=ENGINE,
+                note=notes[old],
+                replaces=str(old),
+            )
+            for old, new in news.items()
+        ],
+    )
