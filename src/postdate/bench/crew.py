@@ -114,13 +114,15 @@ class Crew:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Let the processes end."""
-        for pipe in self._pipes:
-            pipe.close()
-        for process in self._processes:
-            process.terminate()
+        """Let the processes end; at once where something went wrong."""
+        for pipe, process in zip(self._pipes, self._processes, strict=True):
+            if error is None:
+                pipe.send(None)
+            else:
+                process.terminate()
             process.join()
             process.close()
+            pipe.close()
 
     def drain(self, worker: Callable[[Task, _Seat], None], task: Task, *, processes: int) -> Drained:
         """Let so many of the processes drain what is due.
@@ -147,9 +149,9 @@ class Crew:
 
 
 def _serve(seat: _Seat) -> None:
-    """Do what is ordered until the process is ended."""
-    while True:
-        worker, task = seat.orders.recv()
+    """Do what is ordered until there is nothing more to do."""
+    while (order := seat.orders.recv()) is not None:
+        worker, task = order
         worker(task, seat)
         seat.orders.send((monotonic(), _peak_mb()))
 
