@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _TICK = timedelta(minutes=1)
 _QUEUED = ("action_id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "due_at", "source")
 _INTENT = ("wall_time", "tz", "gap", "fold", "tz_source", "zone_policy")
+_NO_INTENT: dict[str, Any] = dict.fromkeys(_INTENT)
 _ASKED = (
     "id",
     "workspace_id",
@@ -217,8 +218,5 @@ def _queue_row(request: Request, place: int) -> dict[str, Any]:
 
 
 def _action_row(request: Request) -> dict[str, Any]:
-    intent = request.intent
-    return {
-        **{name: getattr(request, name) for name in _ASKED if name not in _INTENT},
-        **{name: intent and getattr(intent, name) for name in _INTENT},
-    }
+    """Return the columns of `actions` by name, and whatever else the request has."""
+    return {**vars(request), **(_NO_INTENT if request.intent is None else vars(request.intent))}
