@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import get_args
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from postdate.domain.recurrence import rrule
 from postdate.domain.walltime import Fold, Gap
-from tests.unit.recurrence.cases import lines
+from tests.unit.recurrence.cases import at, lines
 from tests.unit.recurrence.definition import fired
 from tests.unit.recurrence.texts import texts_by_clock, texts_by_day
 
@@ -63,6 +63,22 @@ def test_days_weeks_months_and_years_by_the_letter(
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(text=texts_by_clock(), start=STARTS, tz=ZONES, wait=st.integers(0, 25), length=st.integers(1, 6), fold=FOLDS)
+@example(  # clocks go back by half an hour within a period
+    text="FREQ=HOURLY;BYMINUTE=0,15,40",
+    start=datetime(2026, 4, 4, 12),  # noqa: DTZ001
+    tz="Australia/Lord_Howe",
+    wait=0,
+    length=2,
+    fold="first",
+)
+@example(  # and the periods begin at half past from then on
+    text="FREQ=HOURLY;INTERVAL=5;BYMINUTE=10;BYHOUR=3,11",
+    start=datetime(2026, 4, 4, 12),  # noqa: DTZ001
+    tz="Australia/Lord_Howe",
+    wait=0,
+    length=20,
+    fold="first",
+)
 def test_hours_minutes_and_seconds_by_the_letter(
     text: str, start: datetime, tz: str, wait: int, length: int, fold: Fold
 ) -> None:
@@ -106,10 +122,18 @@ def test_the_fast_ways_find_what_the_general_one_finds(
 @pytest.mark.parametrize("week_start", ["MO", "SU", "TH"])
 def test_numbered_weeks_by_the_letter_in_every_kind_of_year(week_start: str) -> None:
     start, until = datetime(2000, 1, 1), datetime(2031, 1, 10, tzinfo=UTC)  # noqa: DTZ001
-    for weeks in ("1", "53", "-1,2"):
+    for weeks in ("1", "53", "-1,2", "-53", "-52"):
         text = f"FREQ=YEARLY;BYWEEKNO={weeks};BYDAY=MO,TU,WE,TH,FR,SA,SU;WKST={week_start}"
         expected = fired(text, start, "UTC", until=until, gap="forward", fold="first")
         assert list(rrule(text, start=start, tz="UTC").between(datetime(1999, 1, 1, tzinfo=UTC), until)) == expected
+
+
+@pytest.mark.parametrize("number", [1, 9, 52, 53])
+def test_weeks_that_begin_on_monday_are_those_of_iso_8601(number: int) -> None:
+    rule = rrule(f"FREQ=YEARLY;BYWEEKNO={number};BYDAY=MO,TU,WE,TH,FR,SA,SU", start="1990-01-01", tz="UTC")
+    found = {instant.date() for instant in rule.between(at("1990-01-01T00:00Z"), at("2060-01-01T00:00Z"))}
+    days = (date(1990, 1, 2) + timedelta(days=number) for number in range(25_567))
+    assert found == {day for day in days if day.isocalendar().week == number and day < date(2060, 1, 2)}
 
 
 FIRM = [case for case in lines("rrule.jsonl") if case.get("certainty") == "firm"]

@@ -24,6 +24,7 @@ LAST_DAY = date.max.toordinal()
 
 _BEYOND = 12 * date.max.year  # periods: more than the calendar has from anywhere
 _ANY_DAY = tuple(range(1, 32))
+_WEEK = 7
 
 
 def days_of_year(parts: Parts, year: int, *, since: int = 1) -> list[int]:
@@ -57,14 +58,14 @@ def _year(parts: Parts, year: int) -> tuple[int, tuple[int, ...]]:
     return date(year, 1, 1).toordinal(), _of_year(parts, _alike(*_kind(year)))
 
 
-def _kind(year: int) -> tuple[int, bool, bool]:
-    """Return what decides on which days of a year weekdays and numbered weeks fall."""
-    return date(year, 1, 1).weekday(), calendar.isleap(year), calendar.isleap(year - 1)
+def _kind(year: int) -> tuple[int, ...]:
+    """Return what decides on which days of a year weekdays and numbered weeks fall, those of its neighbours too."""
+    return (date(year, 1, 1).weekday(), *(calendar.isleap(year + away) for away in (-1, 0, 1)))
 
 
 @cache
-def _alike(weekday: int, leap: bool, after_leap: bool) -> int:  # noqa: FBT001 - the fields of `_kind`
-    return next(year for year in range(2000, 2000 + CYCLE) if _kind(year) == (weekday, leap, after_leap))
+def _alike(*kind: int) -> int:
+    return next(year for year in range(2000, 2000 + CYCLE) if _kind(year) == kind)
 
 
 @lru_cache(maxsize=2048)
@@ -81,6 +82,7 @@ def _named(parts: Parts, freq: Literal[0, 1], first: datetime) -> tuple[int, ...
     # dateutil finds no day that is both "the first Monday" and "a Wednesday": the two are asked for apart
     counted = [dateutil.weekday(day, which) for which, day in parts.weekdays if which]
     plain = [dateutil.weekday(day) for which, day in parts.weekdays if not which]
+    picked = parts.month_days or parts.year_days or parts.weekdays
     rules = [
         dateutil.rrule(
             freq,
@@ -88,9 +90,8 @@ def _named(parts: Parts, freq: Literal[0, 1], first: datetime) -> tuple[int, ...
             interval=_BEYOND,
             wkst=parts.week_start,
             bymonth=parts.months or None,
-            byweekno=parts.week_numbers or None,
             byyearday=parts.year_days or None,
-            bymonthday=parts.month_days or (None if parts.picks_days else _ANY_DAY),
+            bymonthday=parts.month_days or (None if picked else _ANY_DAY),
             byweekday=weekdays or None,
             byhour=0,
             byminute=0,
@@ -98,4 +99,21 @@ def _named(parts: Parts, freq: Literal[0, 1], first: datetime) -> tuple[int, ...
         )
         for weekdays in ([group for group in (counted, plain) if group] or [[]])
     ]
-    return tuple(sorted({(day - first).days for rule in rules for day in rule}))
+    days = {day for rule in rules for day in rule}
+    if parts.week_numbers:  # dateutil counts the weeks of the year before wrongly where that is of another length
+        days = {day for day in days if _week_numbers(day.date(), parts.week_start) & {*parts.week_numbers}}
+    return tuple(sorted((day - first).days for day in days))
+
+
+def _week_numbers(day: date, week_start: int) -> set[int]:
+    """Return the number of a day's week, and that from the end, in the year that has most of the week's days."""
+    begin = day.toordinal() - (day.weekday() - week_start) % _WEEK
+    year = date.fromordinal(begin + _WEEK // 2).year
+    first, following = _first_week(year, week_start), _first_week(year + 1, week_start)
+    return {(begin - first) // _WEEK + 1, (begin - following) // _WEEK}
+
+
+def _first_week(year: int, week_start: int) -> int:
+    """Return the ordinal of the day with which the first week of a year begins: the one that holds 4 January."""
+    fourth = date(year, 1, 4)
+    return fourth.toordinal() - (fourth.weekday() - week_start) % _WEEK
