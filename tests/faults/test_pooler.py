@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from hypothesis import settings
-from hypothesis.stateful import run_state_machine_as_test
 from sqlalchemy import make_url
 
 from postdate import Context, NewAction, Postdate, Reason, Status
@@ -18,8 +16,7 @@ from postdate.clock import ManualClock
 from postdate.testing.factories import STATES
 from postdate.testing.scene import Scene
 from tests.faults.pooler import SERVER_CONNECTIONS
-from tests.model.test_model import QUICK, Machine
-from tests.model.world import World
+from tests.model.test_model import play
 from tests.stories.conftest import NOON, running, until
 
 if TYPE_CHECKING:
@@ -71,12 +68,7 @@ async def test_eight_engines_over_two_connections_run_each_action_once_with_eith
 
 def test_whatever_happens_in_whatever_order_is_as_in_memory(pooled_url: str) -> None:
     """SC48: claims, lost leases, late finishes, keys, guards and verdicts."""
-    world = World(pooled_url)
-    try:
-        few = settings(QUICK, max_examples=min(QUICK.max_examples, 4))
-        run_state_machine_as_test(lambda: Machine(world), settings=few)  # type: ignore[arg-type]  # it calls it alone
-    finally:
-        world.close()
+    play(pooled_url, examples=4)
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])

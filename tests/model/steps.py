@@ -131,7 +131,7 @@ WAYS: dict[str, tuple[int, strategies.SearchStrategy[Step]]] = {
         strategies.builds(
             Decide,
             verb=strategies.sampled_from(
-                ["cancel", "reschedule", "post now", "retry", "retry", "retry", "confirm", "dismiss"]
+                ["cancel", "reschedule", "post now", "retry", "retry", "retry", "confirm", "confirm", "dismiss"]
             ),
             number=NUMBERS,
             later=minutes(0, 5, 120),
@@ -139,7 +139,7 @@ WAYS: dict[str, tuple[int, strategies.SearchStrategy[Step]]] = {
         ),
     ),
     "import": (
-        2,
+        3,
         strategies.builds(
             lambda asked, like, ended: Import(asked, like, *ended),
             asks(),

@@ -30,6 +30,9 @@ HEALTHY, HURT = 1, 2
 """Workers."""
 
 
+pytestmark = pytest.mark.timeout(300)  # a dozen processes start one after the other, which a busy machine draws out
+
+
 @pytest.fixture(autouse=True)
 def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[3])  # where the workers look for the app

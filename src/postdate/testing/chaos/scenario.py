@@ -137,8 +137,9 @@ class _Scenario:
             self._happen(one)
         stuck = [] if self._until(lambda: self._due() == 0) else [Broken(rule="what is due is fired", told="in time")]
         self.crew.dismiss()
-        direct = self.harness.settings.database_url
-        self.crew.finish(replace(self.crew.orders, database_url=direct, aftermath=True))
+        if len(self.crew.failed) <= _FAILURES:
+            direct = self.harness.settings.database_url
+            self.crew.finish(replace(self.crew.orders, database_url=direct, aftermath=True))
         return self._report(planned, answers, stuck, seed=seed)
 
     def _schedule(self, requests: Sequence[NewAction], *, twice: bool, seed: int) -> list[list[Action | PostdateError]]:
