@@ -63,18 +63,26 @@ def test_days_weeks_months_and_years_by_the_letter(
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(text=texts_by_clock(), start=STARTS, tz=ZONES, wait=st.integers(0, 25), length=st.integers(1, 6), fold=FOLDS)
-@example(  # clocks go back by half an hour within a period
-    text="FREQ=HOURLY;BYMINUTE=0,15,40",
-    start=datetime(2026, 4, 4, 12),  # noqa: DTZ001
+@example(  # clocks go back by half an hour within a period, for these begin at half past
+    text="FREQ=HOURLY;BYMINUTE=0,15,40;BYMONTH=4",
+    start=datetime(2025, 9, 25),  # noqa: DTZ001
     tz="Australia/Lord_Howe",
-    wait=0,
-    length=2,
+    wait=185,
+    length=12,
     fold="first",
 )
-@example(  # and the periods begin at half past from then on
+@example(  # periods that reach into the next hour, after the same change
     text="FREQ=HOURLY;INTERVAL=5;BYMINUTE=10;BYHOUR=3,11",
     start=datetime(2026, 4, 4, 12),  # noqa: DTZ001
     tz="Australia/Lord_Howe",
+    wait=0,
+    length=20,
+    fold="first",
+)
+@example(  # where the next match lies beyond a change
+    text="FREQ=HOURLY;INTERVAL=13;BYHOUR=9",
+    start=datetime(2026, 10, 29),  # noqa: DTZ001
+    tz="America/New_York",
     wait=0,
     length=20,
     fold="first",
