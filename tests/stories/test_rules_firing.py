@@ -97,14 +97,14 @@ async def test_sc27_a_weekly_rule_fires_once_a_week_though_processes_come_and_go
     """Due decisions come from rows: each process here is new, some know no rule's type."""
     await app.create_rule("post", {}, rrule="FREQ=WEEKLY", start="2026-03-09T12:00", tz="UTC")
     await app.create_rule("post", {}, rrule="FREQ=WEEKLY", start="2026-03-10T12:00", tz="UTC")
-    for _ in range(3 * 7):
+    for _ in range(2 * 7):
         clock.advance(DAY)
         stranger = Postdate(database_url, clock=clock)
         await stranger.tick()
         await stranger.close()
         await app.tick()
         await app.close()
-    assert local(ran, "UTC") == ["Mon 12:00", "Tue 12:00"] * 3
+    assert local(ran, "UTC") == ["Mon 12:00", "Tue 12:00"] * 2
 
 
 async def test_sc38_nothing_falls_between_the_last_pass_of_one_instance_and_the_first_of_another(
@@ -113,8 +113,8 @@ async def test_sc38_nothing_falls_between_the_last_pass_of_one_instance_and_the_
     other = Postdate(database_url, clock=clock)
     other.kernel.registry = app.kernel.registry
     await app.create_rule("post", {}, cron="*/30 * * * *", tz="UTC")
-    for number in range(41):
-        clock.advance(timedelta(seconds=45))
+    for number in range(12):
+        clock.advance(timedelta(seconds=155))
         await (app if number < 3 else other).tick()
     await other.close()
     assert [occurrence for _, occurrence in ran] == ["2026-03-08T12:30:00Z"]

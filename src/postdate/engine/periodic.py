@@ -71,9 +71,12 @@ class Periodic:
     async def run_due(self, now: datetime) -> Mapping[str, object]:
         """Do each pass once that is due at `now`, and return their reports by name: for a single tick."""
         reports = {}
-        for each in self._passes.values():
+        waits = await self._kernel.work(
+            lambda tx: {name: _wait(tx, each=each, now=now) for name, each in self._passes.items()}, read_only=True
+        )
+        for each in [self._passes[name] for name, wait in waits.items() if wait <= timedelta(0)]:
             try:
-                ran, report, _ = await self._turn(each, now)
+                ran, report, _ = await self._do_if_due(each, now)
             except Exception:  # noqa: BLE001 - logged, and the next tick is a new chance
                 _told(each)
             else:
@@ -86,7 +89,7 @@ class Periodic:
         while True:
             woken.clear()
             try:
-                _, _, wait = await self._turn(each, await self._kernel.read_clock())
+                wait = await self._turn(each, await self._kernel.read_clock())
             except Exception:  # noqa: BLE001 - logged, and the next turn is a new chance
                 _told(each)
                 wait = min(each.interval, _AFTER_FAILURE)
@@ -96,7 +99,12 @@ class Periodic:
             except TimeoutError:
                 continue
 
-    async def _turn(self, each: Pass, now: datetime) -> tuple[bool, object, timedelta]:
+    async def _turn(self, each: Pass, now: datetime) -> timedelta:
+        """Do the pass if it is due, and return how long it is until the next look."""
+        wait = await self._kernel.work(partial(_wait, each=each, now=now), read_only=True)
+        return wait if wait > timedelta(0) else (await self._do_if_due(each, now))[2]
+
+    async def _do_if_due(self, each: Pass, now: datetime) -> tuple[bool, object, timedelta]:
         """Do the pass if it is due and nobody else does it; say whether, what it came to, and when to look again."""
         async with alone(self._kernel, each.name) as ours:
             if not ours:

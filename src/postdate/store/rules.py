@@ -169,5 +169,5 @@ def _row(rule: RecurringRule) -> dict[str, Any]:
 
 
 def _rule(row: RowMapping) -> RecurringRule:
-    same = {name: row[name] for name in _SAME}
+    same = {name: row[name] for name in _SAME} | {name: tuple(row[name]) for name in ("exdates", "rdates")}
     return RecurringRule(**same, grace=timedelta(seconds=row["grace_seconds"]), status=RuleStatus(row["status"]))

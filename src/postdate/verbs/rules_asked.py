@@ -132,13 +132,13 @@ def _of_rrule(
         for name, given in (("exdates", asked.exdates), ("rdates", asked.rdates))
     }
     made = rrule_rule(written, start=start, tz=tz, gap=gap, fold=fold, **dates)
-    told = made.dump()
+    told: dict[str, Any] = made.dump()
     return {
         "rrule": made.text,
         "starts_wall": told["start"],
         "starts_at": resolve(made.start, made.tz, fold=fold),
-        "exdates": told["exdates"],
-        "rdates": told["rdates"],
+        "exdates": tuple(told["exdates"]),
+        "rdates": tuple(told["rdates"]),
     }
 
 
