@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
     from uuid import UUID
 
+    from sqlalchemy import RowMapping
+
     from postdate.domain.walltime import Fold, Gap
 
 DEFAULT_TIMEOUT = timedelta(seconds=60)
@@ -137,14 +139,13 @@ class SqlReading:
 
     async def desired(self, workspace: UUID | None, *, thing_id: str | None = None) -> AsyncIterator[Desired]:
         """Yield a `Desired` for each row."""
-        async for row in self._upstream.rows(self._source.desired_sql, workspace=workspace, thing_id=thing_id):
+        sql = self._source.desired_sql
+        async for row in self._upstream.rows(sql, _NEEDED, workspace=workspace, thing_id=thing_id):
             yield _desired(row)
 
     async def parents(self, thing_ids: Sequence[str]) -> Mapping[str, Parent]:
         """Ask for them all at once."""
-        rows = await self._upstream.among(self._source.parents_sql, thing_ids=thing_ids)
-        for row in rows:
-            _require(row, "parents_sql", "thing_id", "finished")
+        rows = await self._upstream.among(self._source.parents_sql, ("thing_id", "finished"), thing_ids=thing_ids)
         return {str(row["thing_id"]): Parent.FINISHED if row["finished"] else Parent.OPEN for row in rows}
 
 
@@ -209,13 +210,13 @@ class Sources:
         return len(self._sources)
 
 
+_NEEDED = ("action_type", "thing_id", "at")
 _OPTIONAL = ("tz", "gap", "fold", "target", "occurrence", "expires_at")
-_COLUMNS = {"action_type", "thing_id", "at", "user_id", "payload", *_OPTIONAL}
+_COLUMNS = {*_NEEDED, "user_id", "payload", *_OPTIONAL}
 
 
-def _desired(row: Mapping[str, Any]) -> Desired:
-    """Return what a row says. Raises `Invalid` where a column is missing."""
-    _require(row, "desired_sql", "action_type", "thing_id", "at")
+def _desired(row: RowMapping) -> Desired:
+    """Return what a row says."""
     given = {name: row[name] for name in _OPTIONAL if row.get(name) is not None}
     payload: Any = row.get("payload")
     if isinstance(payload, str | bytes):
@@ -228,9 +229,3 @@ def _desired(row: Mapping[str, Any]) -> Desired:
         others = {name: value for name, value in row.items() if name not in _COLUMNS}
         payload = {**(payload or {}), **others, "thing_id": thing if thing is None else str(thing)}
     return Desired(action_type=row["action_type"], payload=payload, at=row["at"], user=row.get("user_id"), **given)
-
-
-def _require(row: Mapping[str, Any], sql: str, *names: str) -> None:
-    missing = [name for name in names if name not in row]
-    if missing:
-        raise Invalid(field=sql, rule=f"must select {', '.join(missing)}")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import NullPool, bindparam, event, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from postdate.errors import Invalid
 from postdate.store.types import Identifier
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Collection, Iterable, Sequence
     from datetime import timedelta
     from uuid import UUID
 
@@ -39,22 +40,32 @@ class Upstream:
     ours: bool
     """Whether it is the application's, whose connections are kept; else they are closed after each reading."""
 
-    async def rows(self, sql: str, *, workspace: UUID | None, thing_id: str | None) -> AsyncIterator[RowMapping]:
-        """Yield the rows of a SELECT, a batch in memory at a time; with `thing_id`, of that thing alone."""
-        asked = _of_thing(sql) if thing_id is not None else text(sql)
-        values = {"workspace": bindparam("workspace", workspace, type_=Identifier), _THING: bindparam(_THING, thing_id)}
-        asked = asked.bindparams(*(value for name, value in values.items() if name in asked._bindparams))  # noqa: SLF001
-        async with self._reading() as connection:
-            result = await connection.stream(asked, execution_options={"yield_per": _ROWS_AT_ONCE})
-            async for batch in result.mappings().partitions():
-                for row in batch:
-                    yield row
+    async def rows(
+        self, sql: str, columns: Collection[str], *, workspace: UUID | None, thing_id: str | None
+    ) -> AsyncIterator[RowMapping]:
+        """Yield the rows of a SELECT, a batch in memory at a time; with `thing_id`, of that thing alone.
 
-    async def among(self, sql: str, *, thing_ids: Sequence[str]) -> Sequence[RowMapping]:
-        """Return the rows of a SELECT that says `in :thing_ids`."""
+        Raises `Invalid` where it lacks one of the columns, however few rows there are.
+        """
+        where = "true" if thing_id is None else f"cast(desired.thing_id as text) = :{_THING}"
+        asked = _bound(f"{_all_of(sql)} where {where}", workspace=workspace, thing_id=thing_id)
+        streamed = {"yield_per": _ROWS_AT_ONCE}
+        async with self._reading() as connection:
+            # of a statement that fails, the driver would leave a cursor behind: so none is opened for it
+            none = await connection.execute(_bound(f"{_all_of(sql)} limit 0", workspace=workspace, thing_id=None))
+            _require(none.keys(), columns)
+            async with connection.stream(asked, execution_options=streamed) as result:
+                async for batch in result.mappings().partitions():
+                    for row in batch:
+                        yield row
+
+    async def among(self, sql: str, columns: Collection[str], *, thing_ids: Sequence[str]) -> Sequence[RowMapping]:
+        """Return the rows of a SELECT that says `in :thing_ids`. Raises `Invalid` where it lacks a column."""
         asked = text(sql).bindparams(bindparam("thing_ids", list(thing_ids), expanding=True))
         async with self._reading() as connection:
-            return (await connection.execute(asked)).mappings().all()
+            result = await connection.execute(asked)
+            _require(result.keys(), columns)
+            return result.mappings().all()
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[AsyncConnection]:
@@ -91,6 +102,17 @@ def _only_read(connection: Any, _record: object) -> None:
     cursor.close()
 
 
-def _of_thing(sql: str) -> TextClause:
+def _require(found: Iterable[str], columns: Collection[str]) -> None:
+    missing = set(columns) - set(found)
+    if missing:
+        raise Invalid(field="sql", rule=f"must select {', '.join(sorted(missing))}")
+
+
+def _all_of(sql: str) -> str:
     within = sql.strip().rstrip(";")
-    return text(f"select * from (\n{within}\n) as desired where cast(desired.thing_id as text) = :{_THING}")  # noqa: S608
+    return f"select * from (\n{within}\n) as desired"  # noqa: S608 - the user's own words
+
+
+def _bound(sql: str, *, workspace: UUID | None, thing_id: str | None) -> TextClause:
+    values = {"workspace": bindparam("workspace", workspace, type_=Identifier), _THING: bindparam(_THING, thing_id)}
+    return text(sql).bindparams(*(value for name, value in values.items() if name in parameters_of(sql)))

@@ -1,0 +1,237 @@
+"""Do two SELECTs over a user's own tables make a source, on either database, without any way to write there?"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from postdate import Kept, NotSent, Postdate, Reason, SqlSource, Status
+from postdate.clock import ManualClock
+from postdate.store.database import Database
+from postdate.testing.factories import make_workspace
+from tests.stories.conftest import NOON
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from uuid import UUID
+
+    from sqlalchemy import Engine
+
+    from postdate import Reconciled
+
+TYPE = "publish_post"
+A_MINUTE = timedelta(minutes=1)
+
+POSTS = """
+create table posts (
+  id text primary key, team text, state text, publish_on text, zone text, network text, words text, extra {json}
+)
+"""
+DESIRED = """
+select 'publish_post' as action_type, id as thing_id, publish_on as at, zone as tz, network as target, words as text,
+  extra as payload
+from posts where state = 'approved' and team = cast(:workspace as text);
+"""
+PARENTS = "select id as thing_id, state in ('published', 'failed') as finished from posts where id in :thing_ids"
+
+
+@pytest.fixture
+def engine(database_url: str) -> Iterator[Engine]:
+    engine = create_engine(Database(database_url).sync_engine.url)
+    yield engine
+    with engine.begin() as connection:
+        connection.execute(text("drop table if exists posts"))
+    engine.dispose()
+
+
+class Posts:
+    """The user's table."""
+
+    def __init__(self, engine: Engine, team: UUID) -> None:
+        self._engine = engine
+        self._team = str(team)
+        with engine.begin() as connection:
+            kind = "jsonb" if engine.dialect.name == "postgresql" else "text"
+            connection.execute(text(POSTS.format(json=kind)))
+
+    def add(self, thing: str, on: str = "2026-03-09T09:00", **row: Any) -> None:
+        values = {"zone": "Europe/Lisbon", "network": "instagram", "words": "Hello", "extra": None, "team": self._team}
+        values |= {"id": thing, "state": "approved", "publish_on": on, **row}
+        cast = "cast(:extra as jsonb)" if self._engine.dialect.name == "postgresql" else ":extra"
+        names = ", ".join(values)
+        places = ", ".join(cast if name == "extra" else f":{name}" for name in values)
+        with self._engine.begin() as connection:
+            connection.execute(text(f"insert into posts ({names}) values ({places})"), values)
+
+    def change(self, thing: str, **row: Any) -> None:
+        with self._engine.begin() as connection:
+            said = ", ".join(f"{name} = :{name}" for name in row)
+            connection.execute(text(f"update posts set {said} where id = :id"), {"id": thing, **row})
+
+    def delete(self, thing: str) -> None:
+        with self._engine.begin() as connection:
+            connection.execute(text("delete from posts where id = :id"), {"id": thing})
+
+
+@pytest.fixture
+async def app(database_url: str, engine: Engine) -> AsyncIterator[Postdate]:
+    app = Postdate(database_url, clock=ManualClock(NOON))
+
+    @app.action(TYPE)
+    async def publish(_ctx: object, payload: dict[str, object]) -> None:
+        if payload.get("busy"):
+            raise NotSent("busy")
+
+    yield app
+    await app.close()
+
+
+@pytest.fixture
+def team(app: Postdate) -> UUID:
+    return make_workspace(app)
+
+
+@pytest.fixture
+def posts(app: Postdate, engine: Engine, team: UUID) -> Posts:
+    return Posts(engine, team)
+
+
+def source(**changed: str) -> SqlSource:
+    return SqlSource(**{"desired_sql": DESIRED, "parents_sql": PARENTS, **changed})
+
+
+async def reconciled(app: Postdate, *, after: timedelta = A_MINUTE) -> Reconciled:
+    assert isinstance(app.kernel.clock, ManualClock)
+    app.kernel.clock.advance(after)
+    (part,) = (await app.reconcile()).parts
+    return part
+
+
+async def test_the_rows_of_a_select_are_what_is_scheduled(app: Postdate, posts: Posts, team: UUID) -> None:
+    posts.add("a", extra=json.dumps({"media": ["x.jpg"], "pinned": True}))
+    posts.add("draft", state="draft")
+    posts.add("theirs", team="somebody else")
+    app.source("posts", source())
+    assert (await reconciled(app)).inserted == 1
+    (action,) = await app.list()
+    assert action.payload == {"thing_id": "a", "text": "Hello", "media": ["x.jpg"], "pinned": True}
+    assert (action.target_key, action.workspace_id, action.origin_id) == ("instagram", team, "posts")
+    assert action.publish_at.isoformat() == "2026-03-09T09:00:00+00:00"
+    assert action.intent is not None
+    assert (action.intent.wall_time, action.intent.tz) == ("2026-03-09T09:00", "Europe/Lisbon")
+    assert (await reconciled(app)).kept == {Kept.UNCHANGED: 1}
+
+
+async def test_the_queue_follows_the_rows(app: Postdate, posts: Posts) -> None:
+    for thing in ("moved", "back to draft", "deleted", "stays"):
+        posts.add(thing)
+    app.source("posts", source())
+    await reconciled(app)
+    posts.change("moved", publish_on="2026-03-09T10:00")
+    posts.change("back to draft", state="draft")
+    posts.delete("deleted")
+    part = await reconciled(app, after=10 * A_MINUTE)
+    assert (part.replaced, part.withdrawn, part.kept) == (1, 2, {Kept.UNCHANGED: 1})
+    reasons = {each.thing_id: each.reason for each in await app.list(status="cancelled")}
+    assert reasons == {"moved": Reason.DRIFTED, "back to draft": Reason.ORPHANED, "deleted": Reason.ORPHANED}
+
+
+async def test_a_thing_that_is_finished_there_keeps_what_a_person_retried(app: Postdate, posts: Posts) -> None:
+    posts.add("a")
+    app.source("posts", source())
+    await reconciled(app)
+    posts.change("a", state="published")
+    assert (await reconciled(app, after=10 * A_MINUTE)).kept == {Kept.PARENT_FINISHED: 1}
+
+
+async def test_one_thing_is_asked_for_alone(app: Postdate, posts: Posts, team: UUID) -> None:
+    for thing in ("a", "b"):
+        posts.add(thing)
+    app.source("posts", source())
+    (planned,) = await app.plan_for("b", source="posts", workspace=team)
+    assert planned.step.key.split("\x1f")[1] == "b"
+
+
+@pytest.mark.parametrize("statement", ["delete from posts", "update posts set state = 'draft'", "drop table posts"])
+async def test_nothing_can_be_written_there(app: Postdate, posts: Posts, statement: str) -> None:
+    posts.add("a")
+    app.source("posts", source(desired_sql=statement), workspaces=[None])
+    part = await reconciled(app)
+    assert part.failed is not None
+    app.kernel.sources = type(app.kernel.sources)()
+    app.source("posts", source())
+    assert (await reconciled(app)).inserted == 1, "it is all there, and our own connections can write"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"desired_sql": "select id as thing_id from posts"}, "must select action_type, at"),
+        ({"desired_sql": "select nonsense"}, "nonsense"),
+        ({"parents_sql": "select id from posts where id in :thing_ids"}, "must select finished, thing_id"),
+    ],
+    ids=["columns", "sql", "parents"],
+)
+async def test_a_statement_that_does_not_fit_is_told(
+    app: Postdate, posts: Posts, wrong: dict[str, str], why: str
+) -> None:
+    posts.add("a")
+    app.source("posts", source())
+    await reconciled(app)
+    posts.delete("a")
+    posts.add("b")
+    app.kernel.sources = type(app.kernel.sources)()
+    app.source("posts", source(**wrong), workspaces=[(await app.list())[0].workspace_id])
+    part = await reconciled(app, after=10 * A_MINUTE)
+    assert why in str(part.failed)
+    assert part.withdrawn == 0
+
+
+async def test_a_payload_that_is_no_object_is_refused_and_nothing_is_withdrawn(app: Postdate, posts: Posts) -> None:
+    posts.add("goes")
+    app.source("posts", source())
+    await reconciled(app)
+    posts.delete("goes")
+    posts.add("odd", extra=json.dumps([1, 2]))
+    posts.add("fine")
+    part = await reconciled(app, after=10 * A_MINUTE)
+    assert (part.inserted, part.refused, part.withdrawn) == (1, 1, 0)
+
+
+async def test_more_rows_than_are_read_at_once(app: Postdate, posts: Posts, engine: Engine, team: UUID) -> None:
+    with engine.begin() as connection:
+        rows = [{"id": f"post-{n}", "team": str(team)} for n in range(2_500)]
+        said = "insert into posts (id, team, state, publish_on) values (:id, :team, 'approved', '2027-03-09T09:00Z')"
+        connection.execute(text(said), rows)
+    app.source("posts", source())
+    assert (await reconciled(app)).inserted == 2_500
+    assert (await reconciled(app)).kept == {Kept.UNCHANGED: 2_500}
+
+
+async def test_the_tables_may_be_in_another_database(sqlite_url: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    elsewhere = f"sqlite:///{tmp_path_factory.mktemp('theirs') / 'shop.db'}"
+    theirs = create_engine(elsewhere)
+    app = Postdate(sqlite_url, clock=ManualClock(NOON))
+    app.action(TYPE)(lambda _ctx, _payload: None)
+    team = make_workspace(app)
+    Posts(theirs, team).add("a")
+    app.source("posts", source(database_url=elsewhere))
+    assert (await reconciled(app)).inserted == 1
+    assert [each.status for each in await app.list()] == [Status.QUEUED]
+    await app.close()
+    theirs.dispose()
+
+
+async def test_a_server_that_is_asked_for_too_long_is_asked_no_more(postgres_url: str) -> None:
+    app = Postdate(postgres_url, clock=ManualClock(NOON))
+    app.source("slow", source(desired_sql="select pg_sleep(20)"), workspaces=[None], timeout=0.2)
+    part = await reconciled(app)
+    assert part.failed is not None
+    with app.kernel.transaction(None) as tx:
+        sleeping = "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()"
+        assert tx.execute(text(sleeping)).scalar() == 0
+    await app.close()
