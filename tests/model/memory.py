@@ -102,7 +102,7 @@ class Item:
         key = None if self.ask.key is None else SEPARATOR.join(self.ask.key)
         if not self.active:
             return (self.status, self.reason, self.attempts, key)
-        return (self.status, self.token, self.attempts, key, self.ask.overlap_key, self.due_at)
+        return (self.status, self.token, self.lease_until, self.attempts, key, self.ask.overlap_key, self.due_at)
 
 
 Refusal: TypeAlias = type[PostdateError]

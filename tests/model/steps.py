@@ -81,7 +81,9 @@ class Settle:
 
 @dataclass(frozen=True)
 class Renew:
-    """Workers renew the leases of what they have in hand, whoever else may have it by now."""
+    """Some workers renew the leases of what they have in hand, whoever else may have it by now."""
+
+    odd: bool
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ WAYS: dict[str, tuple[int, strategies.SearchStrategy[Step]]] = {
             max_size=4,
         ).map(Settle),
     ),
-    "renew": (1, strategies.just(Renew())),
+    "renew": (2, strategies.booleans().map(Renew)),
     "recover": (3, strategies.just(Recover())),
     "move clock": (4, minutes(5, 20, 20, 20, 60, 180, -5, -60).map(MoveClock)),
 }

@@ -106,7 +106,7 @@ class Machine(RuleBasedStateMachine):
             case Settle():
                 self.settle(step)
             case Renew():
-                self.renew()
+                self.renew(step)
             case Recover():
                 self.recover()
             case MoveClock():
@@ -228,10 +228,11 @@ class Machine(RuleBasedStateMachine):
             self.went_out[item.ask.key] += 1
             assert self.went_out[item.ask.key] == 1
 
-    def renew(self) -> None:
+    def renew(self, step: Renew) -> None:
         later = self.now + LEASE
-        held = [item for run in self.runs if (item := self.item_of(run)) is not None]
-        assert self.world.renew(self.runs, lease_until=later) == {(item.id, item.token) for item in held}
+        runs = self.runs[step.odd :: 2]
+        held = [item for run in runs if (item := self.item_of(run)) is not None]
+        assert self.world.renew(runs, lease_until=later) == {(item.id, item.token) for item in held}
         for item in held:
             item.lease_until = later
 

@@ -221,6 +221,7 @@ class World:
                 row.action_id: (
                     Status.QUEUED if row.lease_token is None else Status.SUBMITTED,
                     row.lease_token,
+                    row.lease_until,
                     row.attempt_count,
                     row.key,
                     row.overlap_key,
