@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from postdate import Context, EngineBroken, NewAction, OutcomesUnwritten, Postdate, Reason, Status
 from postdate.engine import settler
+from postdate.engine.rounds import Rounds
 from postdate.engine.settle import settle_set
 from postdate.engine.settler import Settler
 from tests.endurance.conftest import running, until
@@ -58,13 +59,23 @@ async def test_a_database_that_does_not_keep_up_bounds_what_is_claimed(
         await write(self, left)
 
     monkeypatch.setattr(Settler, "_write", slow)
+    looked: list[int] = []
+    claim_all = Rounds.claim_all
+
+    async def noted(self: Rounds, *, seen: datetime | None) -> int:
+        looked.append(await claim_all(self, seen=seen))
+        return looked[-1]
+
+    monkeypatch.setattr(Rounds, "claim_all", noted)
     await scheduled(app, 600)
     async with running(app):
         async with asyncio.timeout(60):
             while len(await app.list(status="submitted", limit=500)) < 100:
                 await asyncio.sleep(0)
-        for _ in range(5):  # as often as the engine likes to look
+        for _ in range(5):  # each wakes the engine, which looks until there is nothing left that it may claim
+            looks = len(looked)
             await app.schedule("act", {}, at=PAST)
+            await until(lambda looks=looks: len(looked) > looks)  # type: ignore[misc]  # bound as it stands
         assert 100 <= len(await app.list(status="submitted", limit=500)) < 150
         away.set()
         async with asyncio.timeout(60):
