@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 NOT_YET = UUID(int=0)
 
-AUTO_ATTEMPTS, MAX_ATTEMPTS = 2, 2
+AUTO_ATTEMPTS = 2
 BACKOFF = timedelta(minutes=10)
 REMEMBERED = timedelta(hours=2)
 """How long an idempotency key is known."""
@@ -46,6 +46,7 @@ REMEMBERED = timedelta(hours=2)
 PLAIN, IDEMPOTENT, ASKABLE = "plain", "idempotent", "askable"
 """Types: one as they are by default, one that may be repeated, one whose provider can be asked."""
 TYPES = (PLAIN, IDEMPOTENT, ASKABLE)
+MAX_ATTEMPTS = {PLAIN: 1, IDEMPOTENT: 2, ASKABLE: 3}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +230,7 @@ class Memory:
         """Queue what failed again."""
         if item.status is not Status.FAILED:
             return MoveRefused
-        if item.attempts >= MAX_ATTEMPTS and not force:
+        if item.attempts >= MAX_ATTEMPTS[item.ask.action_type] and not force:
             return RetriesExhausted
         conflict = self._conflict(item.ask, but=item)
         if conflict is None:

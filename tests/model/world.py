@@ -78,7 +78,7 @@ class World:
         for name in TYPES:
             policy = Policy(
                 auto_attempts=AUTO_ATTEMPTS,
-                max_attempts=MAX_ATTEMPTS,
+                max_attempts=MAX_ATTEMPTS[name],
                 idempotent=name == IDEMPOTENT,
                 backoff=Backoff(first=BACKOFF, longest=BACKOFF, spread=0),
             )
