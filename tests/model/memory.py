@@ -40,7 +40,7 @@ NOT_YET = UUID(int=0)
 
 AUTO_ATTEMPTS = 2
 BACKOFF = timedelta(minutes=10)
-REMEMBERED = timedelta(hours=2)
+REMEMBERED = timedelta(hours=1)
 """How long an idempotency key is known."""
 
 PLAIN, IDEMPOTENT, ASKABLE = "plain", "idempotent", "askable"

@@ -118,7 +118,7 @@ def asks(draw: strategies.DrawFn) -> tuple[Ask, int]:
         target=draw(strategies.sampled_from([None, None, "t"])),
         expires_at=None if expiry is None else at + expiry,
         overlap_key=draw(strategies.sampled_from([None, "o"])),
-        idempotency_key=draw(strategies.sampled_from([None, None, None, "i"])),
+        idempotency_key=draw(strategies.sampled_from([None, None, "i", "j"])),
         moody=draw(strategies.sampled_from([False, False, True])),
     )
     return ask, draw(strategies.integers(0, 2))
