@@ -197,18 +197,13 @@ async def test_a_zone_that_is_none_is_told_and_keeps_no_other_from_being_followe
     assert (await app.get(odd)).status is Status.QUEUED
 
 
-def _insert_bare(tx: Transaction, action_id: UUID, *, tz: str, wall_time: str) -> None:
-    values = {"id": str(action_id), "tz": tz, "wall_time": wall_time, "gap": "forward", "fold": "first"}
-    values |= {"action_type": "mail", "payload": "{}"}
-    due = "1782892800000000" if tx.is_sqlite else "'2026-07-01 08:00Z'"
-    payload = ":payload" if tx.is_sqlite else "cast(:payload as jsonb)"
+def _insert_bare(tx: Transaction, action_id: UUID, **values: str) -> None:
+    values |= {"id": str(action_id), "action_type": "mail", "gap": "forward", "fold": "first"}
+    due = "1782892800000000" if tx.is_sqlite else "timestamptz '2026-07-01 08:00Z'"
     view = f"{'' if tx.is_sqlite else 'postdate.'}scheduled_actions"
+    named = ", ".join(f":{name}" if name != "id" or tx.is_sqlite else "cast(:id as uuid)" for name in values)
     tx.execute(
-        text(
-            f"insert into {view} (id, action_type, payload, publish_at, wall_time, tz, gap, fold)"
-            f" values (:id, :action_type, {payload}, {due}, :wall_time, :tz, :gap, :fold)"
-        ),
-        values,
+        text(f"insert into {view} (publish_at, payload, {', '.join(values)}) values ({due}, '{{}}', {named})"), values
     )
 
 
@@ -409,6 +404,49 @@ async def test_a_check_tells_what_would_change_and_changes_nothing(app: Postdate
     assert [shift.intended.action_id for shift in only.shifts] == [its.id]
     assert [(shift.intended.publish_at, shift.means) for shift in synced.shifts] == [(IN_LISBON, IN_WINTER_TIME)] * 2
     assert [await app.get(each.id) for each in (its, other)] == [its, other]
+
+
+# --- what recurs ------------------------------------------------------------------------------------------
+
+JUNE = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+async def test_the_occurrences_of_a_rule_follow_and_stay_the_same_occurrences(
+    app: Postdate, clock: ManualClock, ran: list[datetime], tmp_path: Path
+) -> None:
+    """What was skipped stays skipped, what was moved keeps its wall time, and none is made once more."""
+    clock.move_to(JUNE)
+    rule = await app.create_rule(
+        "mail", {"thing_id": "digest", "text": "as ever"}, rrule="FREQ=DAILY", start="2026-06-02T09:00", tz=LISBON
+    )
+    await app.skip_occurrence(rule.id, "2026-06-04T09:00")
+    await app.move_occurrence(rule.id, "2026-06-05T09:00", to="2026-06-05T15:00")
+    await app.override_occurrence(rule.id, "2026-06-06T09:00", {"text": "special"})
+    await travel(app, to=JUNE + A_DAY)
+    assert ran == [datetime(2026, 6, 2, 8, tzinfo=UTC)]
+    with rules_in_force(tmp_path, NEW, NO_SUMMER):
+        assert (await walked(app)).followed > 10
+        assert (await app.check_zones()).counts == {}
+        await travel(app, to=JUNE + 2 * A_DAY)
+        await app.pause_rule(rule.id)
+        await app.resume_rule(rule.id)
+        await travel(app, to=JUNE + 20 * A_DAY)
+        published = await app.list(status="published", limit=1000)
+    wanted = [datetime(2026, 6, day, 15 if day == 5 else 9, tzinfo=UTC) for day in range(3, 22) if day != 4]
+    assert ran[1:] == wanted
+    assert [action.publish_at for action in published if action.payload["text"] == "special"] == [wanted[2]]
+    assert len({action.occurrence for action in published}) == len(published)
+
+
+async def test_a_rule_that_another_program_only_names_keeps_nothing_from_being_followed(
+    app: Postdate, tmp_path: Path
+) -> None:
+    stray, unheard_of = uuid4(), uuid4()
+    with app.kernel.transaction(None) as tx:
+        for action_id, rule in ((stray, "no uuid"), (unheard_of, str(uuid4()))):
+            _insert_bare(tx, action_id, tz=LISBON, wall_time=NINE, origin="recurring", origin_id=rule)
+    with rules_in_force(tmp_path, NEW, NO_SUMMER):
+        assert (await walked(app)).followed == 2
 
 
 # --- races, failures, and a lot of it ---------------------------------------------------------------------

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from sqlalchemy.exc import DBAPIError
 
 from postdate.domain.action import ENGINE, SCHEDULED, replacement
 from postdate.domain.states import Cause, Reason
+from postdate.engine.renaming import relink_occurrence, rename_occurrences
 from postdate.errors import PostdateError
 from postdate.hooks import tell_settled
 from postdate.store.actions import insert_actions
@@ -18,14 +20,15 @@ from postdate.store.owners import PROFILE, WORKSPACE, missing_owners
 from postdate.store.passing import passes
 from postdate.store.queue import hold_queued
 from postdate.store.reading import find_actions
+from postdate.store.rules import hold_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
-    from uuid import UUID
 
     from postdate.domain.action import Action, Request
     from postdate.domain.intent import Shift
+    from postdate.domain.rule import RecurringRule
     from postdate.kernel import Kernel
     from postdate.store.transaction import Transaction
 
@@ -63,6 +66,7 @@ async def follow(kernel: Kernel, shifts: Sequence[Shift], *, now: datetime) -> t
 def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, now: datetime) -> set[UUID]:
     """Replace those of the actions that are queued and in nobody's hand, and return them. Raises `NotAdmitted`."""
     by_id = {each.intended.action_id: each for each in _with_owners(tx, shifts)}
+    rules = _hold_rules(tx, by_id.values())
     held = hold_queued(tx, list(by_id))
     olds = find_actions(tx, held)
     notes = {action_id: _note(by_id[action_id]) for action_id in olds}
@@ -73,9 +77,47 @@ def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, 
             tx, told, cause=Cause.REPLACE, reason=Reason.RESCHEDULED, now=now, actor=ENGINE, note=note
         )
     tell_settled(tx, kernel.registry, {action_id: olds[action_id].action_type for action_id in gone}, now=now)
-    news = {action_id: _moved(kernel, olds[action_id], by_id[action_id], now) for action_id in sorted(gone)}
+    names = _renamed(tx, rules, [by_id[action_id] for action_id in gone], now=now)
+    news = {action_id: _moved(kernel, olds[action_id], by_id[action_id], names, now=now) for action_id in sorted(gone)}
     _insert(tx, news, notes, now=now)
+    for old in gone:
+        if by_id[old].intended.rule_id in rules:
+            relink_occurrence(tx, olds[old], news[old])
     return gone
+
+
+def _hold_rules(tx: Transaction, shifts: Iterable[Shift]) -> dict[str, RecurringRule]:
+    """Hold the rules whose occurrences these are, behind the owners and before the queue as every verb does."""
+    held: dict[str, RecurringRule] = {}
+    for rule_id in sorted({each.intended.rule_id for each in shifts if each.intended.rule_id is not None}):
+        found = hold_rule(tx, UUID(rule_id)) if _is_uuid(rule_id) else None
+        if found is not None:
+            held[rule_id] = found
+    return held
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:  # other programs may write what they like
+        return False
+    return True
+
+
+def _renamed(
+    tx: Transaction, rules: Mapping[str, RecurringRule], shifts: Sequence[Shift], *, now: datetime
+) -> dict[tuple[str | None, str], str]:
+    """Return what occurrences are called now, by the rule and what they were called."""
+    names: dict[tuple[str | None, str], str] = {}
+    for rule_id, rule in rules.items():
+        shifted = [
+            each.means - each.intended.publish_at
+            for each in shifts
+            if each.intended.rule_id == rule_id and each.means is not None
+        ]
+        for before, after in (rename_occurrences(tx, rule, shifted, now=now) if shifted else {}).items():
+            names[rule_id, before] = after
+    return names
 
 
 def _with_owners(tx: Transaction, shifts: Sequence[Shift]) -> list[Shift]:
@@ -94,9 +136,17 @@ def _with_owners(tx: Transaction, shifts: Sequence[Shift]) -> list[Shift]:
     ]
 
 
-def _moved(kernel: Kernel, old: Action, shift: Shift, now: datetime) -> Request:
-    intent = replace(shift.intended.intent, tz=shift.tz)
-    return replacement(old, id=kernel.new_id(now), created_at=now, publish_at=shift.means, intent=intent)
+def _moved(
+    kernel: Kernel, old: Action, shift: Shift, names: Mapping[tuple[str | None, str], str], *, now: datetime
+) -> Request:
+    return replacement(
+        old,
+        id=kernel.new_id(now),
+        created_at=now,
+        publish_at=shift.means,
+        intent=replace(shift.intended.intent, tz=shift.tz),
+        occurrence=names.get((shift.intended.rule_id, old.occurrence), old.occurrence),
+    )
 
 
 def _note(shift: Shift) -> str:
