@@ -124,13 +124,56 @@ def test_a_connection_in_autocommit_is_refused(shop: Postdate) -> None:
     connection.close()
 
 
-def test_a_failed_transaction_is_reported_by_the_database(postgres_url: str) -> None:
+@pytest.mark.parametrize("autocommit", [False, True])
+def test_a_failed_transaction_is_reported_by_the_database(postgres_url: str, autocommit: bool) -> None:
     app = Postdate(postgres_url)
     app.action("act")(lambda ctx, payload: None)
-    connection = opened(app)
+    connection = opened(app, autocommit=autocommit)
+    connection.execute("begin" if autocommit else "select 1")
     with pytest.raises(psycopg.errors.UndefinedTable):
         connection.execute("select * from nowhere")
     with pytest.raises(Exception, match="aborted"):
+        app.sync.schedule("act", {}, at=NOON, connection=connection)
+    connection.execute("rollback")
+    connection.close()
+    asyncio.run(app.close())
+
+
+@pytest.mark.parametrize("cursors", [psycopg.RawCursor, psycopg.ClientCursor])
+def test_cursors_of_the_callers_own_kind_make_no_difference(postgres_url: str, cursors: Any) -> None:
+    app = Postdate(postgres_url)
+    app.action("act")(lambda ctx, payload: None)
+    connection = opened(app, cursor_factory=cursors)
+    action = app.sync.schedule("act", {"thing_id": "t"}, at=NOON, connection=connection)
+    assert connection.cursor_factory is cursors
+    connection.commit()
+    connection.close()
+    assert app.sync.get(action.id).status is Status.QUEUED
+    asyncio.run(app.close())
+
+
+def test_a_connection_that_answers_too_late_is_refused(postgres_url: str) -> None:
+    app = Postdate(postgres_url)
+    app.action("act")(lambda ctx, payload: None)
+    connection = opened(app)
+    with connection.pipeline():
+        connection.execute("create table mine ()")
+        with pytest.raises(Misconfigured, match="pipeline"):
+            app.sync.schedule("act", {}, at=NOON, connection=connection)
+    app.sync.schedule("act", {}, at=NOON, connection=connection)
+    connection.commit()
+    connection.close()
+    assert len(app.sync.list()) == 1
+    asyncio.run(app.close())
+
+
+def test_a_connection_that_returns_no_text_is_refused(sqlite_url: str) -> None:
+    """Ids that come back as bytes are nobody's: each action would look as if it were scheduled already."""
+    app = Postdate(sqlite_url)
+    app.action("act")(lambda ctx, payload: None)
+    connection = opened(app)
+    connection.text_factory = bytes
+    with pytest.raises(Misconfigured, match="text_factory"):
         app.sync.schedule("act", {}, at=NOON, connection=connection)
     connection.close()
     asyncio.run(app.close())

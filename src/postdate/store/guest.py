@@ -61,23 +61,35 @@ def _in_transaction(connection: Connection) -> Connection:
 def _guest_engine(connection: object, database: Database) -> Engine:
     raw = _driver_connection(connection)
     if isinstance(raw, sqlite3.Connection):
-        kind, autocommit, begun = "sqlite", _in_autocommit(raw), raw.in_transaction
+        kind, in_transaction = "sqlite", _sqlite_in_transaction(raw)
     elif _is_psycopg(raw):
-        kind, autocommit, begun = "postgresql", raw.autocommit, raw.info.transaction_status.name == "INTRANS"
+        kind, in_transaction = "postgresql", _psycopg_in_transaction(raw)
     else:
         accepted = "a SQLAlchemy Connection or Session, or a connection of sqlite3, psycopg or Django"
         raise Misconfigured(f"connection= takes {accepted} here, not {type(connection).__name__}")
     if kind != database.dialect:
         raise Misconfigured(f"connection= is to {kind}, but postdate lives in {database.dialect}")
-    if autocommit and not begun:
+    if not in_transaction:
         hint = "begin one first" if raw is connection else "use transaction.atomic()"
         raise Misconfigured(f"connection= must be in a transaction, not in autocommit: {hint}")
     return Engine(StaticPool(lambda: _Guest(raw), reset_on_return=None), _ready_dialect(database), database.url)
 
 
-def _in_autocommit(raw: sqlite3.Connection) -> bool:
-    """Whether nothing begins a transaction by itself; Python 3.12 has a second way to say so."""
-    return raw.isolation_level is None or getattr(raw, "autocommit", False) is True
+def _sqlite_in_transaction(raw: sqlite3.Connection) -> bool:
+    """Whether one is open, or begins with the first statement; Python 3.12 has a second way to say that none does."""
+    if raw.text_factory is not str:
+        raise Misconfigured("connection= must return text as str: it has a text_factory of its own")
+    begins = raw.isolation_level is not None and getattr(raw, "autocommit", False) is not True
+    return begins or raw.in_transaction
+
+
+def _psycopg_in_transaction(raw: Any) -> bool:
+    """Whether one is open, or begins with the first statement; a failed one is for the database to tell of."""
+    if raw.pgconn.pipeline_status:
+        raise Misconfigured(
+            "connection= must not be in pipeline mode, in which no answer comes before the next question"
+        )
+    return not raw.autocommit or raw.info.transaction_status.name in {"INTRANS", "INERROR"}
 
 
 def _driver_connection(connection: Any) -> Any:
@@ -115,14 +127,16 @@ class _Guest:
         """Change nothing: settings of the connection are the caller's."""
 
     def cursor(self, *args: Any, **options: Any) -> Any:
-        """Return a cursor whose rows are tuples, whatever the caller likes rows to be."""
+        """Return a cursor that takes parameters and gives rows in the usual way, whatever the caller's own does."""
         if isinstance(self._raw, sqlite3.Connection):
             cursor = self._raw.cursor(*args, **options)
             cursor.row_factory = None
             return cursor
-        from psycopg.rows import tuple_row  # noqa: PLC0415 - an extra
+        from psycopg import ClientCursor, Cursor  # noqa: PLC0415 - an extra
+        from psycopg.rows import tuple_row  # noqa: PLC0415
 
-        return self._raw.cursor(*args, **{"row_factory": tuple_row, **options})
+        usual = ClientCursor if issubclass(self._raw.cursor_factory, ClientCursor) else Cursor
+        return usual(self._raw, row_factory=tuple_row)
 
     def commit(self) -> None:
         """Leave it to the caller."""
