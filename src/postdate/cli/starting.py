@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _FUNCTION = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 TYPES = "publish_story,reminder"
 DATABASE_URL = str(Settings.model_fields["database_url"].default)
-TAKEN = {"app", "replace", "builtin_action_types"}
+TAKEN = {"app", "replace", "builtin_action_types", "str"}
 """Names that mean something else in app.py. Those of its classes and constants have capitals, which types may not."""
 
 
@@ -59,7 +59,8 @@ def init(
         database_url=_url(ask.text("Database", installation.database_url, DATABASE_URL)),
     )
     if not 1 <= wanted.auto_attempts <= wanted.max_attempts:
-        raise Invalid(field="auto_attempts", rule="must be at least 1, and at most max_attempts", value=auto_attempts)
+        rule = "must be at least 1, and at most max_attempts"
+        raise Invalid(field="auto_attempts", rule=rule, value=wanted.auto_attempts)
     _write(folder, starter(wanted))
     tell(f"next, in {folder}: cp .env.example .env; postdate db upgrade --app app:app; postdate serve app:app")
 
@@ -104,8 +105,11 @@ def _write(folder: Path, files: dict[str, str]) -> None:
     for name in files:
         if (folder / name).exists():
             raise Refused(f"{folder / name} exists already: name another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        with (folder / name).open("x", encoding="utf-8") as file:  # another may have been quicker
-            file.write(content)
-        print(folder / name)  # noqa: T201 - the answer
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            with (folder / name).open("x", encoding="utf-8") as file:  # another may have been quicker
+                file.write(content)
+            print(folder / name)  # noqa: T201 - the answer
+    except OSError as error:
+        raise Invalid(field="dir", rule=f"cannot be written to: {error.strerror}", value=str(folder)) from None

@@ -110,6 +110,7 @@ def test_a_password_is_not_written(on_sqlite: Shell, elsewhere: Path) -> None:
         (("--types", "class"), 2, "types: must be"),
         (("--types", "reminder,"), 2, "types: "),
         (("--types", "app"), 2, "types: must be"),
+        (("--types", "str,publish_story"), 2, "types: must be"),
         (("--tz", "Lisbon"), 2, "tz: is not an IANA zone name"),
         (("--auto-attempts", "0"), 2, "auto_attempts: must be at least 1"),
         (("--auto-attempts", "9", "--max-attempts", "8"), 2, "auto_attempts: must be at least 1, and at most"),
@@ -122,6 +123,15 @@ def test_what_could_not_run_is_refused_before_anything_is_written(
     answer = on_sqlite("init", "new", *options)
     assert (answer.code, said in answer.err) == (code, True), answer.err
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize("folder", ["file", "file/below", "/proc/new"])
+def test_a_folder_that_cannot_be_written_to_is_told_in_one_line(on_sqlite: Shell, elsewhere: Path, folder: str) -> None:
+    (elsewhere / "file").touch()
+    answer = on_sqlite("init", folder, "--yes")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.startswith("postdate: dir: cannot be written to: ")
+    assert answer.err.count("\n") == 1
 
 
 def on_a_terminal(folder: Path, *arguments: str, answers: str) -> str:
