@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from postdate.app import Postdate, SyncVerbs
+from postdate.context import Context
 from postdate.domain.action import Action, Event, Intent
 from postdate.domain.intent import Doubt, Intended, Shift
 from postdate.domain.outcome import Deferred, NotSent, Published, Rejected, Skipped, Unconfirmed
@@ -64,7 +65,7 @@ from postdate.errors import (
 from postdate.providers.builtin import builtin_action_types
 from postdate.providers.egress import AddressRefused
 from postdate.providers.signing import verify_webhook
-from postdate.registry import ActionType, Context
+from postdate.registry import ActionType
 from postdate.settings import Settings
 from postdate.sources import Desired, Source, SqlSource
 from postdate.store.endpoints import DisabledEndpoint

@@ -1,4 +1,4 @@
-"""What does an action type say about itself, and what does its handler get to see?"""
+"""What does an action type say about itself, and which ones does this process know?"""
 
 from __future__ import annotations
 
@@ -10,22 +10,16 @@ from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeGuard, get_origin, get_type_hints
 
-import structlog
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from postdate.domain import text
-from postdate.domain.endpoint import Endpoints, RememberedEndpoints
 from postdate.domain.intent import check_zone_policy
 from postdate.domain.payload import checked
 from postdate.domain.retry import LONGEST_WAIT
 from postdate.domain.settle import Policy
 from postdate.errors import Invalid, InvalidPayload, UnknownActionType
-from postdate.stopping import Stopping
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    import httpx2
     from sqlalchemy import Connection
 
     from postdate.domain.action import Action
@@ -43,39 +37,6 @@ It is called for every outcome and verdict, a crashed worker's included, with th
 
 Admit = Callable[[Any, str | None], None]
 """`admit(payload, target)`: raises `Invalid` for what the handler could never do."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Context:
-    """What a handler knows beside its payload."""
-
-    action: Action
-    now: datetime
-    """When the run started (UTC)."""
-    deadline: datetime
-    """When the run is cut off (UTC)."""
-    http: httpx2.AsyncClient
-    """A shared client: no redirects, no proxies from the environment. For async handlers."""
-    endpoints: Endpoints = field(default_factory=RememberedEndpoints)
-    """Which endpoints of the action's owner are gone. For async handlers."""
-    log: structlog.stdlib.BoundLogger = field(default_factory=structlog.get_logger)
-    stopping: Stopping = field(default_factory=Stopping)
-    """True once the engine stops: a long handler may raise `Deferred` then, before it is cut off."""
-
-    @property
-    def target(self) -> str | None:
-        """The sub-target: a platform, a channel, a phone number."""
-        return self.action.target_key
-
-    @property
-    def attempt(self) -> int:
-        """Which attempt this is, from 1."""
-        return self.action.attempt_count
-
-    @property
-    def idempotency_key(self) -> str:
-        """The same for every attempt at this action: a provider that honours it acts once."""
-        return str(self.action.id)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from postdate.bench.place import Place
-    from postdate.registry import Context
+    from postdate.context import Context
 
 _LOOK_EVERY = 0.005
 _SPAWNED = multiprocessing.get_context("spawn")  # forked, one would inherit this process's connections and memory

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from postdate.bench.place import Place
-    from postdate.registry import Context
+    from postdate.context import Context
 
 _BUSY = 200
 """Actions a second."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from postdate.bench.place import Place
-    from postdate.registry import Context
+    from postdate.context import Context
 
 ACTION_TYPE = "publish_post"
 TARGET = "instagram"

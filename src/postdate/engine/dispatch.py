@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from postdate.context import Context
 from postdate.domain.endpoint import Endpoints, RememberedEndpoints
 from postdate.engine.run import Run
-from postdate.registry import Context
 from postdate.stopping import Stopping
 
 if TYPE_CHECKING:

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
     from datetime import datetime
 
+    from postdate.context import Context
     from postdate.domain.action import Claimed
-    from postdate.registry import ActionType, Context
+    from postdate.registry import ActionType
 
 _log = structlog.get_logger("postdate")
 

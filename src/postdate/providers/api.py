@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from postdate.registry import Context
+    from postdate.context import Context
 
 MAX_REPLY = 256 * 1024
 """How many bytes of an answer are read."""

@@ -25,7 +25,7 @@ from postdate.registry import ActionType
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from postdate.registry import Context
+    from postdate.context import Context
     from postdate.settings import Settings
 
 Provider = TypeVar("Provider")

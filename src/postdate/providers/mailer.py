@@ -9,10 +9,10 @@ from postdate.providers.postmark import Postmark
 from postdate.providers.smtp import Smtp
 
 if TYPE_CHECKING:
+    from postdate.context import Context
     from postdate.domain.outcome import Published
     from postdate.providers.mail import SendEmail
     from postdate.providers.smtp_connections import Connections
-    from postdate.registry import Context
     from postdate.settings import Settings
 
 SETTING = "POSTDATE_EMAIL_PROVIDER"

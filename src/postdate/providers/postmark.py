@@ -31,7 +31,7 @@ from postdate.providers.mailbox import Mailbox
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from postdate.registry import Context
+    from postdate.context import Context
     from postdate.settings import Settings
 
 MAX_RECIPIENTS = 50

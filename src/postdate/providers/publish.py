@@ -25,7 +25,7 @@ from postdate.providers.webhook import envelope, post_signed, signing_keys
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from postdate.registry import Context
+    from postdate.context import Context
     from postdate.settings import Settings
 
 NEEDED_BY = "publish_post"

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from postdate.context import Context
     from postdate.providers.smtp_connections import Connections
-    from postdate.registry import Context
     from postdate.settings import Settings
 
 NEEDED_BY = "reminder"

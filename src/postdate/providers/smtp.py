@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterable, Iterator, Sequence
 
-    from postdate.registry import Context
+    from postdate.context import Context
     from postdate.settings import Settings
 
 RESET_SECONDS = 5.0

@@ -33,7 +33,7 @@ from postdate.providers.phone import PhoneNumber
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from postdate.registry import Context
+    from postdate.context import Context
     from postdate.settings import Settings
 
 MAX_TEXT = 1600

@@ -36,7 +36,7 @@ from postdate.providers.web_url import HttpsUrl, WebUrl, endpoint
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from postdate.registry import Context
+    from postdate.context import Context
     from postdate.settings import Settings
 
 MAX_ANSWER = 16 * 1024

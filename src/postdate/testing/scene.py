@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
     from uuid import UUID
 
+    from postdate.context import Context
     from postdate.domain.action import Action
     from postdate.domain.states import Reason
     from postdate.engine.loop import TickReport
-    from postdate.registry import Context
     from postdate.settings import Settings
 
 Answer = TypeVar("Answer")

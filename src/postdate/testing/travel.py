@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from postdate.app import Postdate
+    from postdate.context import Context
     from postdate.domain.action import Action
     from postdate.domain.states import Status
-    from postdate.registry import ActionType, Context
+    from postdate.registry import ActionType
     from postdate.store.transaction import Transaction
 
 MOST_PASSES = 10_000

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from postdate.context import Context
 from postdate.domain.action import Action
 from postdate.domain.states import Status
-from postdate.registry import Context
 
 if TYPE_CHECKING:
     import httpx2

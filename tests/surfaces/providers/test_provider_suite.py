@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     import httpx2
 
+    from postdate.context import Context
     from postdate.domain.action import Action
-    from postdate.registry import Context
     from postdate.testing.providers import Letter, Request
 
 OUTCOMES = [Published, NotSent, Rejected, Unconfirmed, Skipped, Deferred]

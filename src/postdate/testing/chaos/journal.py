@@ -17,7 +17,7 @@ from postdate.clock import monotonic
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from postdate.registry import Context
+    from postdate.context import Context
 
 CUT = "cut"
 """How a run ended whose handler was cut off, by its time-out or by a worker that stops."""

@@ -29,7 +29,8 @@ from postdate.testing.chaos.journal import CUT, JournalWriter
 from postdate.testing.travel import travel
 
 if TYPE_CHECKING:
-    from postdate.registry import ActionType, Context
+    from postdate.context import Context
+    from postdate.registry import ActionType
 
 AFTERMATH = timedelta(days=1)
 """How much time passes in the end, so that every lease and every wait is over."""

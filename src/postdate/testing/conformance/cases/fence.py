@@ -17,8 +17,8 @@ from postdate.testing.scene import POST, REMINDER
 if TYPE_CHECKING:
     from uuid import UUID
 
+    from postdate.context import Context
     from postdate.domain.action import Action
-    from postdate.registry import Context
     from postdate.testing.conformance.outsider import Outsider
     from postdate.testing.scene import Scene
 

@@ -16,7 +16,7 @@ from postdate.testing.scene import POST
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from postdate.registry import Context
+    from postdate.context import Context
     from postdate.testing.conformance.outsider import Outsider, Values
     from postdate.testing.scene import Scene
 

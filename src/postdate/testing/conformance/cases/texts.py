@@ -13,8 +13,8 @@ from postdate.testing.conformance.outsider import Refusal
 from postdate.testing.scene import POST
 
 if TYPE_CHECKING:
+    from postdate.context import Context
     from postdate.domain.action import Action
-    from postdate.registry import Context
     from postdate.testing.conformance.outsider import Outsider, Values
     from postdate.testing.scene import Scene
 

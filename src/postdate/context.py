@@ -1,0 +1,51 @@
+"""What does a handler get to see beside its payload?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+
+from postdate.domain.endpoint import Endpoints, RememberedEndpoints
+from postdate.stopping import Stopping
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import httpx2
+
+    from postdate.domain.action import Action
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What a handler knows beside its payload."""
+
+    action: Action
+    now: datetime
+    """When the run started (UTC)."""
+    deadline: datetime
+    """When the run is cut off (UTC)."""
+    http: httpx2.AsyncClient
+    """A shared client: no redirects, no proxies from the environment. For async handlers."""
+    endpoints: Endpoints = field(default_factory=RememberedEndpoints)
+    """Which endpoints of the action's owner are gone. For async handlers."""
+    log: structlog.stdlib.BoundLogger = field(default_factory=structlog.get_logger)
+    stopping: Stopping = field(default_factory=Stopping)
+    """True once the engine stops: a long handler may raise `Deferred` then, before it is cut off."""
+
+    @property
+    def target(self) -> str | None:
+        """The sub-target: a platform, a channel, a phone number."""
+        return self.action.target_key
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        return self.action.attempt_count
+
+    @property
+    def idempotency_key(self) -> str:
+        """The same for every attempt at this action: a provider that honours it acts once."""
+        return str(self.action.id)
