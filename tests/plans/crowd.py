@@ -31,8 +31,12 @@ FILL = {
     "workspaces": "insert into {workspaces} (id) select {workspace} from {numbers} where i < {w}",
     "actions": """
         insert into {actions}
-          (id, workspace_id, user_id, action_type, target_key, payload, publish_at, origin, origin_id, created_at)
-        select {id}, {workspace}, {user}, {type}, 'instagram', {payload}, {due}, 'recurring', {mod_rule}, {created}
+          (id, workspace_id, user_id, action_type, target_key, payload, publish_at, origin, origin_id, created_at,
+           wall_time, tz, gap, fold, tz_source)
+        select {id}, {workspace}, {user}, {type}, 'instagram', {payload}, {due}, 'recurring', {mod_rule}, {created},
+          case when {by_wall_time} then '2027-03-20T09:00' end, case when {by_wall_time} then {zone} end,
+          case when {by_wall_time} then 'forward' end, case when {by_wall_time} then 'first' end,
+          case when {of_owner} then 'owner' when {by_wall_time} then 'call' end
         from {numbers}""",
     "queue": """
         insert into {queue}
@@ -113,6 +117,9 @@ def fill(connection: Connection, first: int, last: int) -> None:
         "few": str(FEW),
         "type": "'type-' || (i % 4)",
         "leased": "i % 20 = 7",
+        "by_wall_time": "i % 10 = 6",
+        "of_owner": "i % 200 = 6",
+        "zone": "'zone-' || (i / 10 % 20)",
     }
     names |= {"mod_rule": "'rule-' || (i % 1000)", **words}
     names |= {name: words[name].format_map(names) for name in ("workspace", "token", "key")}

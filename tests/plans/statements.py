@@ -16,6 +16,7 @@ from postdate.store import (
     actions,
     events,
     idempotency,
+    intents,
     leases,
     outcomes,
     pauses,
@@ -215,6 +216,24 @@ def requeue(tx: Transaction) -> None:
 @uses("idempotency_expires")
 def purge_expired_keys(tx: Transaction) -> None:
     assert idempotency.purge_expired(tx, now=NOW + HOUR, limit=BATCH) == BATCH
+
+
+@uses("actions_zone")
+def find_the_zones_in_use(tx: Transaction) -> None:
+    assert intents.zones_in_use(tx) == sorted(f"zone-{n}" for n in range(20))
+
+
+@uses("actions_zone", "queue_pkey")
+def find_what_is_to_come_in_a_zone(tx: Transaction) -> None:
+    found = intents.intended_in(tx, intents.Stretch(tz="zone-3"), now=NOW, limit=BATCH)
+    following = intents.intended_in(tx, intents.Stretch(tz="zone-3"), now=NOW, limit=BATCH // 10, after=found[9])
+    assert following == found[10 : 10 + BATCH // 10]
+
+
+@uses("queue_pkey", either=["actions_owner_zone", "actions_calendar"])
+def find_what_is_to_come_in_the_zone_of_an_owner(tx: Transaction) -> None:
+    owner = intents.Owner(user_id=SYSTEM_PROFILE, workspace_id=workspace_id(6))
+    assert len(intents.intended_in(tx, intents.Stretch(tz="zone-0", owner=owner), now=NOW, limit=BATCH)) > 100
 
 
 # --- the verbs -----------------------------------------------------------------------------------------
