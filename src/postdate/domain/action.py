@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -64,13 +65,13 @@ class Request:
         """The source that wants it; None where no reconciler made it."""
         return self.origin_id if self.origin == RECONCILER else None
 
-    @property
+    @cached_property
     def thing_id(self) -> str | None:
         """What is published, where the payload says so."""
         thing = self.payload.get("thing_id")
         return thing if isinstance(thing, str) else None
 
-    @property
+    @cached_property
     def key(self) -> str | None:
         """What the unique key and the publish guard protect; None without a thing."""
         if self.thing_id is None:

@@ -77,6 +77,8 @@ def sound(said: Outcome) -> Outcome:
 
     A `Deferred` that names no instant is as good as `NotSent`.
     """
+    if type(said) is Published:
+        return said
     words = getattr(said, "error", said)
     match said:
         case Published():

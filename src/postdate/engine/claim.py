@@ -112,7 +112,7 @@ def lease_end(action_type: ActionType, *, now: datetime, lease: timedelta, margi
 
 
 def _without(claimed: Sequence[Claimed], action_ids: set[UUID]) -> Sequence[Claimed]:
-    return [one for one in claimed if one.action.id not in action_ids] if action_ids else claimed
+    return claimed if not action_ids else [one for one in claimed if one.action.id not in action_ids] if action_ids else claimed
 
 
 def _barred(tx: Transaction, claimed: Sequence[Claimed], *, now: datetime) -> list[Ending]:
@@ -138,6 +138,8 @@ def _held(
 
     Return which of the claimed actions that were, and how many others.
     """
+    if not terms.pauses:
+        return set(), 0
     workspaces = {one.action.workspace_id for one in claimed}
     pausing = {
         pause.id: pause.workspace_id

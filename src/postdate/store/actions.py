@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import Insert, RowMapping, Select, Table
+    from sqlalchemy import Column, Insert, Row, RowMapping, Select, Table
     from sqlalchemy.sql.dml import ReturningInsert
     from sqlalchemy.sql.expression import ColumnElement
 
+    from postdate.store.schema import Tables
     from postdate.store.transaction import Transaction
 
 _TICK = timedelta(minutes=1)
@@ -48,6 +49,8 @@ _ASKED = (
     "created_at",
     "fingerprint",
 )
+
+_PLAIN = tuple(name for name in _ASKED if name not in _INTENT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +140,8 @@ def guarded_keys(tx: Transaction, keys: Collection[str], *, but: Collection[UUID
     """
     if not keys:
         return {}
-    found = tx.execute(tx.prepared(_guarded), {"keys": set_text(tx, tx.tables.outcomes.c.key.type, keys)})
+    wanted = {"keys": set_text(tx, tx.tables.outcomes.c.key.type, keys)}
+    found = tx.execute(tx.prepared(_guarded), wanted).all()
     return {row.key: row.action_id for row in found if row.action_id not in but}
 
 
@@ -171,11 +175,16 @@ def overlap_holder(tx: Transaction, action_type: str, overlap_key: str) -> UUID 
     ).scalar()
 
 
-def request_fields(row: RowMapping) -> dict[str, Any]:
-    """Return the fields of `Request` in a row of `actions`."""
-    fields = {name: row[name] for name in _ASKED if name not in _INTENT}
-    if row["wall_time"] is not None:
-        fields["intent"] = intent_of(row)
+def request_columns(tables: Tables) -> list[Column[Any]]:
+    """Return the columns of `actions` that `request_fields` reads, in the order in which it reads them."""
+    return [tables.actions.c[name] for name in (*_PLAIN, *_INTENT)]
+
+
+def request_fields(row: Row[Any]) -> dict[str, Any]:
+    """Return the fields of `Request` in a row that begins with `request_columns`."""
+    fields = dict(zip(_PLAIN, row, strict=False))
+    if row.wall_time is not None:
+        fields["intent"] = intent_of(row._mapping)
     return fields
 
 

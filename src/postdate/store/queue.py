@@ -9,7 +9,7 @@ from sqlalchemy import Integer, bindparam, func, not_, null, select, union_all, 
 
 from postdate.domain.action import Action, Claimed
 from postdate.domain.states import Status
-from postdate.store.actions import request_fields
+from postdate.store.actions import request_columns, request_fields
 from postdate.store.sets import one_of, one_of_named, selected_by, set_text
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def claim_due(
         "until": lease_until,
         "worker": worker,
     }
-    rows = sorted(tx.execute(tx.prepared(_claim), asked), key=lambda row: (row.due_at, row.action_id))
+    rows = sorted(tx.execute(tx.prepared(_claim), asked).all(), key=lambda row: (row.due_at, row.action_id))
     return _with_requests(tx, rows, now=now, lease_token=lease_token, lease_until=lease_until)
 
 
@@ -98,7 +98,7 @@ def _with_requests(
     if not rows:
         return []
     wanted = {"ids": set_text(tx, tx.tables.actions.c.id.type, [row.action_id for row in rows])}
-    asked = {row["id"]: row for row in tx.execute(tx.prepared(_asked), wanted).mappings()}
+    asked = {row.id: row for row in tx.execute(tx.prepared(_asked), wanted).all()}
     return [
         Claimed(
             action=Action(
@@ -118,7 +118,7 @@ def _with_requests(
 
 def _asked(tx: Transaction) -> Select[Any]:
     a = tx.tables.actions
-    return select(a).where(one_of_named(tx, a.c.id, "ids"))
+    return select(*request_columns(tx.tables)).where(one_of_named(tx, a.c.id, "ids"))
 
 
 def next_due(tx: Transaction, action_types: Sequence[str]) -> datetime | None:

@@ -9,7 +9,7 @@ from sqlalchemy import func, literal, select, tuple_
 
 from postdate.domain.action import Action
 from postdate.domain.states import TERMINAL, Reason, Status
-from postdate.store.actions import request_fields
+from postdate.store.actions import request_columns, request_fields
 from postdate.store.pauses import pauses
 from postdate.store.sets import one_of
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import RowMapping, Select
+    from sqlalchemy import Row, Select
     from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.domain.pause import Pause
@@ -45,14 +45,14 @@ class Filter:
 
 def find_action(tx: Transaction, action_id: UUID) -> Action | None:
     """Return the action as it stands, or None."""
-    rows = tx.execute(_joined(tx.tables).where(tx.tables.actions.c.id == action_id)).mappings()
-    return next(iter(_actions(tx, rows.all())), None)
+    rows = tx.execute(_joined(tx.tables).where(tx.tables.actions.c.id == action_id)).all()
+    return next(iter(_actions(tx, rows)), None)
 
 
 def find_actions(tx: Transaction, action_ids: Collection[UUID]) -> dict[UUID, Action]:
     """Return those of the actions that exist, by id."""
-    rows = tx.execute(_joined(tx.tables).where(one_of(tx, tx.tables.actions.c.id, action_ids))).mappings()
-    return {action.id: action for action in _actions(tx, rows.all())}
+    rows = tx.execute(_joined(tx.tables).where(one_of(tx, tx.tables.actions.c.id, action_ids))).all()
+    return {action.id: action for action in _actions(tx, rows)}
 
 
 def page_of_actions(tx: Transaction, wanted: Filter, *, limit: int, after: UUID | None = None) -> list[Action]:
@@ -63,7 +63,7 @@ def page_of_actions(tx: Transaction, wanted: Filter, *, limit: int, after: UUID 
         last = tx.tables.actions.alias("last")
         place = select(last.c.publish_at).where(last.c.id == after).scalar_subquery()
         query = query.where(tuple_(a.c.publish_at, a.c.id) > tuple_(place, literal(after, a.c.id.type)))
-    return _actions(tx, tx.execute(query).mappings().all())
+    return _actions(tx, tx.execute(query).all())
 
 
 def _conditions(tables: Tables, wanted: Filter) -> list[ColumnElement[bool]]:
@@ -98,7 +98,7 @@ def _stands_at(tables: Tables, status: Status) -> list[ColumnElement[bool]]:
 def _joined(tables: Tables) -> Select[Any]:
     a, q, o = tables.actions, tables.queue, tables.outcomes
     return select(
-        *a.c,
+        *request_columns(tables),
         q.c.action_id.label("queued_id"),
         q.c.lease_token,
         q.c.due_at,
@@ -112,35 +112,35 @@ def _joined(tables: Tables) -> Select[Any]:
     ).select_from(a.outerjoin(q, q.c.action_id == a.c.id).outerjoin(o, o.c.action_id == a.c.id))
 
 
-def _actions(tx: Transaction, rows: Sequence[RowMapping]) -> list[Action]:
+def _actions(tx: Transaction, rows: Sequence[Row[Any]]) -> list[Action]:
     stopping = pauses(tx) if any(map(_is_waiting, rows)) else []
     return [_action(row, stopping) for row in rows]
 
 
-def _is_waiting(row: RowMapping) -> bool:
-    return row["queued_id"] is not None and row["lease_token"] is None
+def _is_waiting(row: Row[Any]) -> bool:
+    return row.queued_id is not None and row.lease_token is None
 
 
-def _action(row: RowMapping, stopping: Sequence[Pause]) -> Action:
+def _action(row: Row[Any], stopping: Sequence[Pause]) -> Action:
     waiting = _is_waiting(row)
-    owner = {"workspace_id": row["workspace_id"], "action_type": row["action_type"]}
-    moments = (row["created_at"], row["submitted_at"], row["finished_at"])
+    owner = {"workspace_id": row.workspace_id, "action_type": row.action_type}
+    moments = (row.created_at, row.submitted_at, row.finished_at)
     return Action(
         **request_fields(row),
         status=_status(row),
-        reason=None if row["reason"] is None else Reason(row["reason"]),
-        attempt_count=row["attempt_count"],
-        next_attempt_at=row["due_at"] if waiting and row["due_at"] != row["publish_at"] else None,
-        last_error=row["last_error"],
-        provider_id=row["provider_id"],
-        submitted_at=row["submitted_at"],
-        finished_at=row["finished_at"],
+        reason=None if row.reason is None else Reason(row.reason),
+        attempt_count=row.attempt_count,
+        next_attempt_at=row.due_at if waiting and row.due_at != row.publish_at else None,
+        last_error=row.last_error,
+        provider_id=row.provider_id,
+        submitted_at=row.submitted_at,
+        finished_at=row.finished_at,
         paused=waiting and any(pause.stops(**owner) for pause in stopping),
         updated_at=max(moment for moment in moments if moment is not None),
     )
 
 
-def _status(row: RowMapping) -> Status:
-    if row["status"] is not None:
-        return Status(row["status"])
-    return Status.QUEUED if row["lease_token"] is None else Status.SUBMITTED
+def _status(row: Row[Any]) -> Status:
+    if row.status is not None:
+        return Status(row.status)
+    return Status.QUEUED if row.lease_token is None else Status.SUBMITTED
