@@ -21,6 +21,7 @@ PROMISED = """
     Deferred
     Desired
     DisabledEndpoint
+    Doubt
     Due
     EndedPause
     EndpointNotDisabled
@@ -32,6 +33,7 @@ PROMISED = """
     IdempotencyConflict
     Insert
     Intent
+    Intended
     Invalid
     InvalidInstant
     InvalidPayload
@@ -73,6 +75,7 @@ PROMISED = """
     SchemaMismatch
     Settings
     SiblingRunning
+    Shift
     Skipped
     Source
     SourceFailed
@@ -89,6 +92,7 @@ PROMISED = """
     WebhookSignatureWrong
     Withdraw
     WorkspaceQuietHours
+    ZoneCheck
     builtin_action_types
     cron
     every
