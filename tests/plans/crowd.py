@@ -66,6 +66,19 @@ FILL = {
     "pauses": """
         insert into {pauses} (id, workspace_id, paused_at, paused_by)
         select {id}, {workspace}, {now}, 'somebody' from {numbers} where i <= {few}""",
+    "recurring_schedules": """
+        insert into {recurring_schedules}
+          (id, workspace_id, user_id, action_type, payload_template, kind, rrule, starts_at, tz, gap, fold, misfire,
+           grace_seconds, overlap, status, last_materialized_at, look_at, created_at)
+        select {id}, {workspace}, {user}, {type}, '{{}}', 'cron', '0 9 * * *', {created}, 'UTC', 'forward', 'first',
+          'once', 3600, 'allow', case when i % 50 = 0 then 'paused' else 'active' end, {created},
+          case when i % 100 = 1 then {due} else {expires} end, {created}
+        from {numbers}""",
+    "rule_occurrences": """
+        insert into {rule_occurrences} (rule_id, nominal_at, state, action_id, reason, changed_at)
+        select {id}, {now}, case when i % 200 = 0 then 'skipped' else 'materialised' end, {id},
+          case when i % 200 = 0 then 'missed' end, {created}
+        from {numbers}""",
     "quiet_hours": """
         insert into {quiet_hours} (id, workspace_id, start_time, end_time, set_at, set_by)
         select {id}, {id}, '22:00', '08:00', {now}, 'somebody' from {numbers} where i % 5 = 0""",

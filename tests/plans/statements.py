@@ -10,12 +10,14 @@ from uuid import UUID, uuid4
 from sqlalchemy import bindparam, text
 
 from postdate.domain.action import Request
+from postdate.domain.rule import OccurrenceState, RuleOccurrence, SkipReason
 from postdate.domain.settle import Finished, Requeued
 from postdate.domain.states import Cause, Reason, Status
 from postdate.store import (
     actions,
     events,
     idempotency,
+    occurrences,
     intents,
     leases,
     outcomes,
@@ -23,6 +25,7 @@ from postdate.store import (
     queue,
     quiet,
     reading,
+    rules,
     terms,
     verdicts,
 )
@@ -42,6 +45,7 @@ HANDFUL = ("pauses", "heartbeat")
 BATCH = 500
 """As many as the engine claims of one type at once."""
 HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 
 Call: TypeAlias = "Callable[[Transaction], object]"
 
@@ -234,6 +238,69 @@ def find_what_is_to_come_in_a_zone(tx: Transaction) -> None:
 def find_what_is_to_come_in_the_zone_of_an_owner(tx: Transaction) -> None:
     owner = intents.Owner(user_id=SYSTEM_PROFILE, workspace_id=workspace_id(6))
     assert len(intents.intended_in(tx, intents.Stretch(tz="zone-0", owner=owner), now=NOW, limit=BATCH)) > 100
+
+
+# --- rules -----------------------------------------------------------------------------------------
+
+
+def rule_ids() -> list[UUID]:
+    return [action_id(100 * n + 1) for n in range(BATCH)]
+
+
+@uses("recurring_schedules_look")
+def find_rules_to_look_at(tx: Transaction) -> None:
+    assert len(rules.rules_to_look_at(tx, now=NOW, limit=BATCH)) == BATCH
+
+
+@uses(either=["recurring_schedules_pkey", "recurring_schedules_look"])
+def hold_rules_to_look_at(tx: Transaction) -> None:
+    assert len(rules.hold_rules_to_look_at(tx, rule_ids(), now=NOW)) == BATCH
+
+
+@uses("recurring_schedules_look")
+def find_the_next_look(tx: Transaction) -> None:
+    assert rules.next_look(tx) is not None
+
+
+@uses("recurring_schedules_pkey")
+def note_what_looks_came_to(tx: Transaction) -> None:
+    looked = {"status": "active", "last_materialized_at": NOW, "look_at": NOW + HOUR, "last_error": None}
+    rules.note_looks(tx, [{"id": rule_id, **looked} for rule_id in rule_ids()])
+
+
+@uses()
+def take_lines_of_the_ledger(tx: Transaction) -> None:
+    """A conflict is no scan: the plan shows none."""
+    line: dict[str, Any] = {"state": OccurrenceState.MATERIALISED, "action_id": uuid4(), "changed_at": NOW}
+    lines = [
+        RuleOccurrence(rule_id=rule_id, nominal_at=NOW + days * DAY, **line) for rule_id in rule_ids() for days in (0, 1)
+    ]
+    assert len(occurrences.claim_lines(tx, lines)) == BATCH
+
+
+@uses("recurring_schedules_pkey", "rule_occurrences_pkey", "rule_occurrences_action")
+def ask_what_rules_say_of_being_late(tx: Transaction) -> None:
+    assert len(occurrences.late_occurrences(tx, rule_ids(), now=NOW + HOUR)) == BATCH
+
+
+@uses("rule_occurrences_action")
+def note_what_was_missed(tx: Transaction) -> None:
+    occurrences.skip_lines(tx, rule_ids(), reason=SkipReason.MISSED, now=NOW + HOUR)
+
+
+@uses("rule_occurrences_missed")
+def list_what_was_missed(tx: Transaction) -> None:
+    assert len(occurrences.missed_lines(tx, rule_id=None, since=NOW - HOUR, limit=100)) == 100
+
+
+@uses("queue_overlap", "recurring_schedules_pkey", "rule_occurrences_pkey", "outcomes_pkey")
+def see_whose_turn_it_is(tx: Transaction) -> None:
+    assert len(occurrences.turns(tx, [action_id(10 * n + 3) for n in range(BATCH)])) == BATCH
+
+
+@uses("actions_origin_id", "queue_pkey")
+def find_what_a_rule_has_queued(tx: Transaction) -> None:
+    occurrences.queued_of(tx, action_id(4711))
 
 
 # --- the verbs -----------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
 from postdate.cli.quiet import quiet_hours
 from postdate.cli.releasing import release
+from postdate.cli.rules import rules
 from postdate.cli.scheduling import schedule
 from postdate.cli.schema import db
 from postdate.cli.serving import serve, worker
@@ -106,6 +107,7 @@ for _name, _command in {
     "bench": bench,
 }.items():
     cli.command(_name)(_command)
+cli.add_typer(rules)
 cli.add_typer(quiet_hours)
 cli.add_typer(endpoints)
 cli.add_typer(zones)

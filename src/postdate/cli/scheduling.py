@@ -101,7 +101,7 @@ def schedule(
         "idempotency_key": idempotency_key,
     }
     reserved: dict[str, str] = {name: value for name, value in options.items() if value is not None}
-    defaults = Defaults(reserved=reserved, payload=_payload(payload, set_ or []))
+    defaults = Defaults(reserved=reserved, payload=payload_of(payload, set_ or []))
     who = actor_or_login(actor)
     if csv is None and jsonl is None:
         with installation.opened() as app:
@@ -152,7 +152,8 @@ def _report(results: Results, *, as_json: bool) -> None:
     sys.stdout.flush()  # whoever reads may act on what is committed
 
 
-def _payload(payload: str | None, pairs: Sequence[str]) -> dict[str, object]:
+def payload_of(payload: str | None, pairs: Sequence[str]) -> dict[str, object]:
+    """Return the payload that `--payload` and `--set` make together. Raises `Invalid`."""
     merged = {} if payload is None else json_object(payload, field="payload")
     for pair in pairs:
         key, equals, value = pair.partition("=")

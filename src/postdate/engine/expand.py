@@ -100,7 +100,7 @@ def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, 
     """Look at rules that this transaction holds, as it does their owners."""
     rules = [_anew(kernel, tx, rule, now=now) for rule in rules]
     calendars = holidays(tx, {rule.holidays for rule in rules if rule.holidays is not None})
-    taken = turns(tx, {rule.id: rule.action_type for rule in rules if rule.overlap == "skip"})
+    taken = turns(tx, [rule.id for rule in rules if rule.overlap == "skip"])
     window = kernel.settings.rule_window
     seen: dict[UUID, Expansion] = {}
     failed: dict[UUID, str] = {}
@@ -151,9 +151,7 @@ def _materialise(
     written = claim_lines(tx, lines)
     new = [request for place, request in requests.items() if place in written]
     admitted = insert_actions(tx, new).admitted
-    refused = {
-        request.id: place for place, request in requests.items() if place in written and request.id not in admitted
-    }
+    refused = [request.id for request in new if request.id not in admitted]
     skip_lines(tx, refused, reason=SkipReason.REFUSED, now=now)
     return len(admitted)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from postdate.domain.misfire import runs_late
 from postdate.domain.outcome import Skipped
-from postdate.domain.rule import RuleStatus, SkipReason, nominal_instant
+from postdate.domain.rule import RuleStatus, SkipReason
 from postdate.domain.settle import settle
 from postdate.engine.settle import ending_of
 from postdate.errors import Invalid
@@ -16,7 +15,8 @@ from postdate.store.occurrences import late_occurrences, skip_lines
 from postdate.store.rules import find_rule, holidays
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from datetime import datetime
 
     from postdate.domain.action import Action, Claimed
     from postdate.domain.settle import Policy
@@ -36,11 +36,11 @@ def missed(tx: Transaction, claimed: Sequence[Claimed], policy: Policy, *, now: 
 
     Only the first attempt counts, and what no quiet hours have put off: later ones are late on purpose.
     """
-    late = {one.action.id: known for one in claimed if (known := _occurrence(one.action, now=now)) is not None}
+    late = [one.action.id for one in claimed if _is_late(one.action, now=now)]
     if not late:
         return []
-    left_out = {found.action_id for found in late_occurrences(tx, late, now=now) if not _runs(tx, found, late, now=now)}
-    skip_lines(tx, {action_id: late[action_id] for action_id in left_out}, reason=SkipReason.MISSED, now=now)
+    left_out = {found.action_id for found in late_occurrences(tx, late, now=now) if not _runs(tx, found, now=now)}
+    skip_lines(tx, left_out, reason=SkipReason.MISSED, now=now)
     said = Skipped("missed: its rule does not run it so late")
     return [
         ending_of(one, settle(said, attempt_count=one.action.attempt_count, policy=policy, now=now, jitter=0.0))
@@ -49,10 +49,15 @@ def missed(tx: Transaction, claimed: Sequence[Claimed], policy: Policy, *, now: 
     ]
 
 
-def _runs(tx: Transaction, found: LateOccurrence, late: Mapping[UUID, tuple[UUID, datetime]], *, now: datetime) -> bool:
-    _, nominal_at = late[found.action_id]
+def _is_late(action: Action, *, now: datetime) -> bool:
+    """Whether this is a repetition that begins late, and for the first time."""
+    first = action.attempt_count == 1 and action.last_error is None
+    return action.origin == RECURRING and first and now - action.publish_at > _PROMPT
+
+
+def _runs(tx: Transaction, found: LateOccurrence, *, now: datetime) -> bool:
     superseded = found.superseded or (found.misfire == "once" and _has_more(tx, found, now=now))
-    return runs_late(found.misfire, late=now - nominal_at, grace=found.grace, superseded=superseded)
+    return runs_late(found.misfire, late=now - found.nominal_at, grace=found.grace, superseded=superseded)
 
 
 def _has_more(tx: Transaction, found: LateOccurrence, *, now: datetime) -> bool:
@@ -65,15 +70,3 @@ def _has_more(tx: Transaction, found: LateOccurrence, *, now: datetime) -> bool:
         return next(rule.occurrences(found.decided_upto, now, holidays=days), None) is not None
     except Invalid:  # the expander tells of it
         return False
-
-
-def _occurrence(action: Action, *, now: datetime) -> tuple[UUID, datetime] | None:
-    """Return the rule and the nominal instant of a repetition that begins late for the first time."""
-    late = now - action.publish_at > _PROMPT and action.attempt_count == 1 and action.last_error is None
-    if action.origin != RECURRING or not late:
-        return None
-    nominal = nominal_instant(action.occurrence)
-    try:
-        return None if nominal is None else (UUID(action.origin_id), nominal)
-    except (TypeError, ValueError):  # another program's
-        return None

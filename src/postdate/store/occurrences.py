@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, case, exists, literal, literal_column, null, or_, select, update
+from sqlalchemy import Text, case, cast, exists, literal, literal_column, null, or_, select, update
 
 from postdate.domain.expand import Turn
 from postdate.domain.rule import OccurrenceState, RuleOccurrence, SkipReason
 from postdate.store.sets import one_of, rowset, rowset_named, rowset_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -32,6 +32,7 @@ class LateOccurrence:
 
     action_id: UUID
     rule_id: UUID
+    nominal_at: datetime
     misfire: Misfire
     grace: timedelta
     superseded: bool
@@ -114,29 +115,14 @@ def missed_lines(tx: Transaction, *, rule_id: UUID | None, since: datetime | Non
     return [_line(row) for row in tx.execute(query.order_by(o.c.nominal_at.desc()).limit(limit)).mappings()]
 
 
-def skip_lines(
-    tx: Transaction, action_ids: Mapping[UUID, tuple[UUID, datetime]], *, reason: SkipReason, now: datetime
-) -> None:
-    """Let the ledger say why these actions' occurrences did not run; each comes with its rule and nominal instant."""
+def skip_lines(tx: Transaction, action_ids: Collection[UUID], *, reason: SkipReason, now: datetime) -> None:
+    """Let the ledger say why the occurrences of these actions did not run."""
     if not action_ids:
         return
     o = tx.tables.rule_occurrences
-    rows = [
-        {"rule_id": rule_id, "nominal_at": nominal_at, "action_id": action_id}
-        for action_id, (rule_id, nominal_at) in sorted(action_ids.items(), key=lambda item: item[1])
-    ]
     kept = {"action_id": null()} if reason is SkipReason.REFUSED else {}  # there is no such action
-    source = rowset(tx, "left", {name: o.c[name].type for name in rows[0]}, rows)
-    tx.execute(
-        update(o)
-        .where(
-            o.c.rule_id == source.c.rule_id,
-            o.c.nominal_at == source.c.nominal_at,
-            o.c.action_id == source.c.action_id,
-            one_of(tx, o.c.rule_id, {row["rule_id"] for row in rows}),
-        )
-        .values(state=str(OccurrenceState.SKIPPED), reason=str(reason), moved_to=null(), changed_at=now, **kept)
-    )
+    skipped = {"state": str(OccurrenceState.SKIPPED), "reason": str(reason), "moved_to": null(), **kept}
+    tx.execute(update(o).where(one_of(tx, o.c.action_id, action_ids)).values(**skipped, changed_at=now))
 
 
 def hand_over_lines(tx: Transaction, old: UUID, new: UUID, *, since: datetime) -> None:
@@ -180,20 +166,13 @@ def withdraw_lines(tx: Transaction, rule_id: UUID, queued: Mapping[datetime, dat
     )
 
 
-def late_occurrences(
-    tx: Transaction, action_ids: Mapping[UUID, tuple[UUID, datetime]], *, now: datetime
-) -> list[LateOccurrence]:
+def late_occurrences(tx: Transaction, action_ids: Collection[UUID], *, now: datetime) -> list[LateOccurrence]:
     """Return what the rules say of these actions, as far as they are occurrences at their nominal instants."""
     r, line, later = (
         tx.tables.recurring_schedules,
         tx.tables.rule_occurrences,
         tx.tables.rule_occurrences.alias("later"),
     )
-    rows = [
-        {"rule_id": rule_id, "nominal_at": nominal_at, "action_id": action_id}
-        for action_id, (rule_id, nominal_at) in action_ids.items()
-    ]
-    source = rowset(tx, "late", {name: line.c[name].type for name in rows[0]}, rows)
     superseded = exists().where(
         later.c.rule_id == line.c.rule_id,
         later.c.nominal_at > line.c.nominal_at,
@@ -204,23 +183,14 @@ def late_occurrences(
         select(
             line.c.action_id,
             line.c.rule_id,
+            line.c.nominal_at,
             r.c.last_materialized_at,
             r.c.misfire,
             r.c.grace_seconds,
             superseded.label("superseded"),
         )
-        .select_from(source)
-        .join(
-            line,
-            and_(
-                line.c.rule_id == source.c.rule_id,
-                line.c.nominal_at == source.c.nominal_at,
-                line.c.action_id == source.c.action_id,
-            ),
-        )
-        .join(r, r.c.id == line.c.rule_id)
-        .where(line.c.state == str(OccurrenceState.MATERIALISED))
-        .where(one_of(tx, line.c.rule_id, {row["rule_id"] for row in rows}))
+        .select_from(line.join(r, r.c.id == line.c.rule_id))
+        .where(one_of(tx, line.c.action_id, action_ids), line.c.state == str(OccurrenceState.MATERIALISED))
     )
     return [
         LateOccurrence(
@@ -229,6 +199,7 @@ def late_occurrences(
             grace=timedelta(seconds=row.grace_seconds),
             superseded=row.superseded,
             rule_id=row.rule_id,
+            nominal_at=row.nominal_at,
             decided_upto=row.last_materialized_at,
         )
         for row in tx.execute(found)
@@ -247,21 +218,22 @@ def queued_of(tx: Transaction, rule_id: UUID) -> list[QueuedOccurrence]:
     return [QueuedOccurrence(**row) for row in tx.execute(found).mappings()]
 
 
-def turns(tx: Transaction, rules: Mapping[UUID, str]) -> dict[UUID, Turn]:
-    """Return how the last action of each of these rules stands, given with its action type: rules without overlaps."""
-    if not rules:
+def turns(tx: Transaction, rule_ids: Collection[UUID]) -> dict[UUID, Turn]:
+    """Return how the last action of each of these rules stands, which are rules without overlaps."""
+    if not rule_ids:
         return {}
-    q = tx.tables.queue
-    held = select(q.c.overlap_key).where(
-        one_of(tx, q.c.action_type, set(rules.values())), one_of(tx, q.c.overlap_key, [str(each) for each in rules])
+    found = tx.execute(_turns(tx, rule_ids))
+    return {row.id: Turn(active=row.active is not None, finished_at=row.finished_at) for row in found}
+
+
+def _turns(tx: Transaction, rule_ids: Collection[UUID]) -> Select[Any]:
+    r, q, o, line = tx.tables.recurring_schedules, tx.tables.queue, tx.tables.outcomes, tx.tables.rule_occurrences
+    active = (
+        select(q.c.action_id)
+        .where(q.c.action_type == r.c.action_type, q.c.overlap_key == cast(r.c.id, Text))
+        .limit(1)
+        .scalar_subquery()
     )
-    active = set(tx.execute(held).scalars())
-    finished = {row.id: row.finished_at for row in tx.execute(_last_finished(tx, list(rules)))}
-    return {rule_id: Turn(active=str(rule_id) in active, finished_at=finished.get(rule_id)) for rule_id in rules}
-
-
-def _last_finished(tx: Transaction, rule_ids: Sequence[UUID]) -> Select[Any]:
-    r, o, line = tx.tables.recurring_schedules, tx.tables.outcomes, tx.tables.rule_occurrences
     last = (
         select(o.c.finished_at)
         .select_from(line.join(o, o.c.action_id == line.c.action_id, isouter=True))
@@ -270,7 +242,8 @@ def _last_finished(tx: Transaction, rule_ids: Sequence[UUID]) -> Select[Any]:
         .limit(1)
         .scalar_subquery()
     )
-    return select(r.c.id, last.label("finished_at")).where(one_of(tx, r.c.id, rule_ids))
+    chosen = select(r.c.id, active.label("active"), last.label("finished_at"))
+    return chosen.where(one_of(tx, r.c.id, rule_ids))
 
 
 def _types(tx: Transaction) -> dict[str, Any]:

@@ -384,6 +384,7 @@ def _rule_occurrences(b: _Builder) -> Table:
         Column("moved_to", Instant),
         Column("reason", Text),
         Column("changed_at", Instant, nullable=False),
+        b.index("rule_occurrences_action", "action_id"),
         b.index("rule_occurrences_missed", "nominal_at", where="reason = 'missed'"),
     )
 

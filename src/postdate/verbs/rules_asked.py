@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, Literal, assert_never, get_args
 
@@ -17,7 +17,7 @@ from postdate.domain.recurrence import rrule as rrule_rule
 from postdate.domain.rule import Kind, Overlap
 from postdate.domain.walltime import resolve
 from postdate.domain.zones import zone
-from postdate.errors import Invalid, InvalidRule, InvalidZone
+from postdate.errors import Invalid, InvalidInstant, InvalidRule, InvalidWallTime, InvalidZone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -32,11 +32,12 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class _Unchanged(Enum):
+    """What an argument is that leaves things as they are, where None takes them away."""
+
     UNCHANGED = "unchanged"
 
 
 UNCHANGED: Final = _Unchanged.UNCHANGED
-"""What an argument is that leaves things as they are, where None takes them away."""
 
 Unchanged = Literal[_Unchanged.UNCHANGED]
 
@@ -59,7 +60,8 @@ class Asked:
     @property
     def says_nothing(self) -> bool:
         """Whether no instant is to change."""
-        return all(getattr(self, each.name) in (None, UNCHANGED) for each in fields(self))
+        others = (getattr(self, each.name) for each in fields(self) if each.name != "ends_at")
+        return self.ends_at is UNCHANGED and all(each is None for each in others)
 
 
 def new_recurrence(asked: Asked, *, now: datetime, default_zone: Callable[[], str | None]) -> dict[str, Any]:
@@ -168,7 +170,7 @@ def _start(asked: Asked, old: RecurringRule | None, *, tz: str | None, gap: Gap,
     start = asked.start
     if isinstance(start, date) and not isinstance(start, datetime):
         start = start.isoformat() + "T00:00"
-    return moment(start, tz=tz, gap=gap, fold=fold, default_zone=lambda: tz).publish_at
+    return _instant(start, tz=tz, gap=gap, fold=fold, field="start")
 
 
 def _end(asked: Asked, old: RecurringRule | None, *, tz: str | None, gap: Gap, fold: Fold) -> datetime | None:
@@ -176,7 +178,7 @@ def _end(asked: Asked, old: RecurringRule | None, *, tz: str | None, gap: Gap, f
         return None if old is None else old.ends_at
     if asked.ends_at is None:
         return None
-    return moment(asked.ends_at, tz=tz, gap=gap, fold=fold, default_zone=lambda: tz).publish_at
+    return _instant(asked.ends_at, tz=tz, gap=gap, fold=fold, field="ends_at")
 
 
 def one_of(choices: Any, value: object, *, field: str) -> Any:
@@ -213,4 +215,12 @@ def named_instant(rule: RecurringRule, at: datetime | str, *, field: str) -> dat
     tz = rule.tz or "UTC"
     if isinstance(at, datetime) and at.tzinfo is not None:
         return utc(at, field=field)
-    return moment(at, tz=tz, gap="forward", fold="first", default_zone=lambda: tz).publish_at.astimezone(UTC)
+    return _instant(at, tz=tz, gap="forward", fold="first", field=field)
+
+
+def _instant(at: datetime | str, *, tz: str | None, gap: Gap, fold: Fold, field: str) -> datetime:
+    """Return the instant (UTC) that is meant. Raises what `moment` raises, naming the argument."""
+    try:
+        return moment(at, tz=tz, gap=gap, fold=fold, default_zone=lambda: tz).publish_at
+    except (InvalidInstant, InvalidWallTime) as error:
+        raise type(error)(field=field, rule=error.rule, value=error.value) from None

@@ -43,9 +43,6 @@ MEANS: dict[Status, str] = {
     Status.CANCELLED: "it need not go out any more",
 }
 
-UNUSED = frozenset({Reason.DRIFTED, Reason.ORPHANED, Reason.RULE_CHANGED})
-"""Reasons that only producers with a source of their own would give."""
-
 HEAD = """\
 # States
 
@@ -56,7 +53,7 @@ follow what, and nothing else may. This page is made from it by
 
 
 TAIL = """\
-that follow a source of their own; none comes with this version. `never_started` is for claims of which an
+that were paused, changed or ended. `never_started` is for claims of which an
 engine did not hear whether they were committed, and for runs that are handed over to other workers. What follows
 from each outcome of a handler is decided in [`settle`](../src/postdate/domain/settle.py).
 """
@@ -98,7 +95,7 @@ def _reasons() -> Iterable[str]:
     yield from ("## The reasons\n", "| status | reasons |", "|---|---|")
     for status, reasons in REASONS.items():
         yield f"| `{status}` | {_listed(reasons)} |"
-    yield f"\n`published` carries none. {_listed(UNUSED)} and the cause `withdraw` belong to producers"
+    yield "\n`published` carries none. `drifted` and `orphaned` come from the reconciler, `rule_changed` from recurring rules"
     yield TAIL
 
 

@@ -9,6 +9,7 @@ import pytest
 import postdate
 
 PROMISED = """
+    UNCHANGED
     Action
     ActionNotFound
     ActionType
@@ -51,6 +52,7 @@ PROMISED = """
     NotHeld
     NotPaused
     NotSent
+    OccurrenceNotFound
     OnHold
     OutcomesUnwritten
     OverlapTaken
@@ -66,12 +68,16 @@ PROMISED = """
     Reason
     ReconcileReport
     Reconciled
+    RecurringRule
     Refused
     Rejected
     Release
     Replace
     RetriesExhausted
     Rule
+    RuleMoveRefused
+    RuleNotFound
+    RuleOccurrence
     SchemaMismatch
     Settings
     SiblingRunning
@@ -86,6 +92,7 @@ PROMISED = """
     Unconfirmed
     UnknownActionType
     UnknownSource
+    Upcoming
     WebhookHeaderInvalid
     WebhookOutOfTime
     WebhookRefused

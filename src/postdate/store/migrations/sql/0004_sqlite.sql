@@ -66,6 +66,7 @@ create table {ns}rule_occurrences (
   constraint {p}rule_occurrences_moved check ((state = 'moved') = (moved_to is not null))
 ) strict;
 create index {p}rule_occurrences_missed on {ns}rule_occurrences (nominal_at) where reason = 'missed';
+create index {p}rule_occurrences_action on {ns}rule_occurrences (action_id);
 
 create table {ns}holiday_calendars (
   calendar text not null,
