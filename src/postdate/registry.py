@@ -20,6 +20,7 @@ from postdate.domain.settle import Policy
 from postdate.errors import Invalid, InvalidPayload, UnknownActionType
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
     from sqlalchemy import Connection
 
     from postdate.domain.action import Action
@@ -115,10 +116,16 @@ class ActionType:
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(("payload", *map(str, first["loc"])))
-            raise InvalidPayload(field=where, rule=first["msg"]) from None
+            raise InvalidPayload(field=where, rule=_rule(first)) from None
         except Exception as error:  # a validator's: Pydantic lets through what is no ValueError
             rule = f"cannot be validated: {type(error).__name__}: {text.cleaned(error, limit=200)}"
             raise InvalidPayload(field="payload", rule=rule) from error
+
+
+def _rule(found: ErrorDetails) -> str:
+    """Return what is wrong, in a validator's own words where it has some: Pydantic sets "Value error, " before them."""
+    raised = found.get("ctx", {}).get("error")
+    return (str(raised) if isinstance(raised, Exception) else "") or found["msg"]
 
 
 def _is_async(handler: Handler) -> bool:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
 
 from postdate import Context, Invalid, InvalidPayload, InvalidText, Postdate, UnknownActionType
 from postdate.registry import ActionType, Registry, payload_adapter
@@ -63,6 +63,22 @@ def test_a_wrong_payload_is_refused_by_field_and_rule(wrong: object, field: str)
         typed().dump(wrong)
     assert caught.value.field == field
     assert caught.value.rule
+
+
+def test_the_words_of_a_validator_are_told_as_they_are() -> None:
+    class Short(BaseModel):
+        text: str
+
+        @field_validator("text")
+        @classmethod
+        def _said(cls, value: str) -> str:
+            raise ValueError(value)
+
+    short = ActionType(name="short", handler=anything, payload=TypeAdapter(Short))
+    for words, told in (("must rhyme", "must rhyme"), ("", "Value error, ")):
+        with pytest.raises(InvalidPayload) as caught:
+            short.dump({"text": words})
+        assert caught.value.rule == told
 
 
 @pytest.mark.parametrize("handler", [anything, mapping, untyped, lambda ctx, payload: None])
