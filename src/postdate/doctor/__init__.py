@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlalchemy.exc import DBAPIError
+
 from postdate.doctor.action_types import action_type_findings
-from postdate.doctor.database import database_findings
+from postdate.doctor.database import database_findings, unreadable
 from postdate.doctor.finding import Finding, Health
 from postdate.doctor.holding import holding_findings
 from postdate.doctor.owners import owners_findings
@@ -32,6 +34,9 @@ def examine(app: Postdate, types: Sequence[ActionType]) -> Iterator[Finding]:
     yield from action_type_findings(types)
     yield from settings_findings(app.settings, {action_type.name for action_type in types})
     if usable:
-        yield from owners_findings(app)
-        yield from holding_findings(app)
-        yield from waiting_findings(app)
+        try:
+            yield from owners_findings(app)
+            yield from holding_findings(app)
+            yield from waiting_findings(app)
+        except DBAPIError as error:
+            yield unreadable(error)

@@ -32,7 +32,7 @@ OFFSET = timedelta(seconds=1)
 
 _HEARD_WITHIN = 3.0
 _SAID = 300
-_UPGRADE = "run `postdate db upgrade`"
+_UPGRADE = "run `postdate db upgrade`, with the same --app if any"
 
 
 def database_findings(app: Postdate) -> Generator[Finding, None, bool]:
@@ -65,11 +65,23 @@ def database_findings(app: Postdate) -> Generator[Finding, None, bool]:
     return schema.health is Health.OK
 
 
+def unreadable(error: Exception) -> Finding:
+    """Return that a database of the right version, which was usable, does not let itself be read."""
+    advice = "look whether every table is there, and whether this user may read it: was a backup put back in part?"
+    return fail(
+        "tables", f"cannot be read: {_in_its_words(error)}", advice=advice, page="docs/operations.md#the-schema"
+    )
+
+
 def _unusable(error: Exception) -> Finding:
-    words = getattr(error, "orig", None) or error  # SQLAlchemy would add the statement
-    found = f"cannot be used: {cleaned(' '.join(str(words).split()), limit=_SAID)}"
     advice = "look at POSTDATE_DATABASE_URL, and whether the server runs and lets you in"
+    found = f"cannot be used: {_in_its_words(error)}"
     return fail("database", found, advice=advice, page="docs/operations.md#settings")
+
+
+def _in_its_words(error: Exception) -> str:
+    words = getattr(error, "orig", None) or error  # SQLAlchemy would add the statement
+    return cleaned(" ".join(str(words).split()), limit=_SAID)
 
 
 def _encoding_finding(encoding: str) -> Finding:

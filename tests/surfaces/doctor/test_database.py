@@ -58,7 +58,10 @@ def test_a_file_that_does_not_exist_is_told_and_not_made(tmp_path: Path) -> None
     with opened(f"sqlite:///{file}") as app:
         seen = findings(app)
     assert [finding.check for finding in seen] == WITHOUT_A_DATABASE
-    assert (seen[0].health, seen[0].advice) == (Health.FAIL, "run `postdate db upgrade`")
+    assert (seen[0].health, seen[0].advice) == (
+        Health.FAIL,
+        "run `postdate db upgrade`, with the same --app if any",
+    )
     assert not file.exists()
 
 
@@ -86,7 +89,10 @@ def test_an_empty_database_needs_an_upgrade(empty_database_url: str) -> None:
             changed(empty_database_url, "create table orders (id integer)")  # so that there is a file
         schema = found(app, "schema")
         assert "queue" not in {finding.check for finding in findings(app)}
-    assert (schema.health, schema.advice) == (Health.FAIL, "run `postdate db upgrade`")
+    assert (schema.health, schema.advice) == (
+        Health.FAIL,
+        "run `postdate db upgrade`, with the same --app if any",
+    )
     assert schema.found.startswith("at nothing, this version needs ")
 
 
@@ -96,6 +102,17 @@ def test_a_schema_from_the_future_needs_a_newer_postdate(fit: Postdate, database
     schema = found(fit, "schema")
     assert schema.health is Health.FAIL
     assert "upgrade this installation" in str(schema.advice)
+
+
+@pytest.mark.parametrize("table", ["queue", "pauses"])
+def test_a_table_that_is_missing_from_the_right_version_is_told(fit: Postdate, database_url: str, table: str) -> None:
+    qualifier = fit.kernel.names.qualifier(fit.kernel.database.dialect)
+    changed(database_url, f"drop view {qualifier}scheduled_actions")
+    changed(database_url, f"drop table {qualifier}{table}")
+    assert found(fit, "schema").health is Health.OK
+    last = findings(fit)[-1]
+    assert (last.check, last.health) == ("tables", Health.FAIL)
+    assert table in last.found
 
 
 def test_a_version_that_is_too_old_is_refused(fit: Postdate, monkeypatch: pytest.MonkeyPatch) -> None:
