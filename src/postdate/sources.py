@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
     from uuid import UUID
 
-    from sqlalchemy import RowMapping
-
     from postdate.domain.walltime import Fold, Gap
 
 DEFAULT_TIMEOUT = timedelta(seconds=60)
@@ -215,7 +213,7 @@ _OPTIONAL = ("tz", "gap", "fold", "target", "occurrence", "expires_at")
 _COLUMNS = {*_NEEDED, "user_id", "payload", *_OPTIONAL}
 
 
-def _desired(row: RowMapping) -> Desired:
+def _desired(row: Mapping[str, Any]) -> Desired:
     """Return what a row says."""
     given = {name: row[name] for name in _OPTIONAL if row.get(name) is not None}
     payload: Any = row.get("payload")

@@ -33,7 +33,6 @@ def standing(**changed: object) -> Standing:
         source="posts",
         workspace_id=HERE,
         fingerprint=WISH.fingerprint,
-        publish_at=NOON,
         created_at=NOON - YOUNG - A_SECOND,
         claimed=False,
     )
@@ -167,7 +166,6 @@ STANDING = st.builds(
     source=st.sampled_from(["posts", "drafts", None]),
     workspace_id=st.sampled_from([HERE, THERE, None]),
     fingerprint=st.sampled_from(["a", "b", None]),
-    publish_at=st.just(NOON),
     created_at=st.sampled_from([NOON, NOON - YOUNG]),
     claimed=st.booleans(),
 )

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, assert_never
 
 from postdate.bench.drain import drain_figures, memory_figures
 from postdate.bench.enqueue import enqueue_figures
+from postdate.bench.expand import expand_figures
 from postdate.bench.lateness import lateness_figures
 from postdate.bench.place import Kind, place
+from postdate.bench.reconcile import reconcile_figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,11 +23,20 @@ class What(StrEnum):
 
     DRAIN = "drain"
     ENQUEUE = "enqueue"
+    EXPAND = "expand"
     LATENESS = "lateness"
     MEMORY = "memory"
+    RECONCILE = "reconcile"
 
 
-ROWS = {What.DRAIN: 20_000, What.ENQUEUE: 20_000, What.LATENESS: 30, What.MEMORY: 100_000}
+ROWS = {
+    What.DRAIN: 20_000,
+    What.ENQUEUE: 20_000,
+    What.EXPAND: 10_000,
+    What.LATENESS: 30,
+    What.MEMORY: 100_000,
+    What.RECONCILE: 50_000,
+}
 """How many actions each takes by default."""
 
 
@@ -50,9 +61,13 @@ def measure(
                 yield from drain_figures(here, rows=rows, rounds=rounds, processes=processes)
             case What.ENQUEUE:
                 yield from enqueue_figures(here, rows=rows)
+            case What.EXPAND:
+                yield from expand_figures(here, rows=rows, rounds=rounds)
             case What.LATENESS:
                 yield from lateness_figures(here, rows=rows)
             case What.MEMORY:
                 yield from memory_figures(here, rows=rows)
+            case What.RECONCILE:
+                yield from reconcile_figures(here, rows=rows)
             case _:
                 assert_never(what)

@@ -80,7 +80,6 @@ class Standing:
     workspace_id: UUID | None
     fingerprint: str | None
     """Of what its source said: a person's move keeps it, posting once more what went out does not. None for none."""
-    publish_at: datetime
     created_at: datetime
     claimed: bool
 

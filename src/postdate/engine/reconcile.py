@@ -22,14 +22,14 @@ from postdate.engine.tally import ReconcileReport, Tally
 from postdate.engine.wanted import Scope
 from postdate.errors import DatabaseTimedOut, SourceFailed
 from postdate.store.passing import passes
-from postdate.store.reconcile import page_of_source, page_of_workspaces, standing_of_thing
+from postdate.store.reconcile import keys_of_source, keys_of_thing, page_of_workspaces, standing_under
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from datetime import datetime
     from uuid import UUID
 
-    from postdate.domain.reconcile import Parent, Standing
+    from postdate.domain.reconcile import Parent
     from postdate.engine.tally import Reconciled
     from postdate.kernel import Kernel
     from postdate.sources import Registered
@@ -108,41 +108,42 @@ class Part:
     async def run(self) -> None:
         """Make true what the source says, and withdraw what it did not say. Raises `SourceFailed`."""
         await self._hear()
-        ours = partial(page_of_source, source=self._scope.source, place=self._scope.workspace_id, limit=_PAGE)
-        after: str | None = "" if self.tally.failed is None else None
-        while after is not None:
+        ours = partial(keys_of_source, source=self._scope.source, place=self._scope.workspace_id, limit=_PAGE)
+        after: str | None = ""
+        while after is not None and self.tally.failed is None:
             page = await self._work(partial(ours, after=after))
             await self._withdraw(page)
-            after = page[-1].key if len(page) == _PAGE else None
+            after = page[-1] if len(page) == _PAGE else None
 
     async def plan_for(self, thing_id: str) -> None:
         """Tell what `run` would do about one thing. Raises `SourceFailed`."""
         await self._hear(thing_id)
         types = [action_type.name for action_type in self._kernel.registry]
-        scope = self._scope
-        found = partial(
-            standing_of_thing, source=scope.source, place=scope.workspace_id, types=types, thing_id=thing_id
-        )
-        await self._withdraw(await self._work(found))
+        ours = partial(keys_of_thing, source=self._scope.source, place=self._scope.workspace_id, types=types)
+        if self.tally.failed is None:
+            await self._withdraw(await self._work(partial(ours, thing_id=thing_id)))
 
     async def _hear(self, thing_id: str | None = None) -> None:
         async with aclosing(self._hearing.desired(thing_id=thing_id)) as parts:
             async for heard in parts:
-                new = {key: each for key, each in heard.desired.items() if _digest(key) not in self._said}
-                again = [key for key in heard.desired if key not in new]
-                self._said.update(map(_digest, new))
-                self._tell([Planned(step=Keep(key=key, reason=Kept.REPEATED)) for key in (*heard.repeated, *again)])
                 for error in heard.unreadable:
                     self.tally.refuse(str(error))
                     self.tally.failed = _UNREADABLE
+                new = {_digest(key): key for key in heard.desired}
+                again = [new.pop(digest) for digest in new.keys() & self._said]
+                self._said |= new.keys()
+                self._tell([Planned(step=Keep(key=key, reason=Kept.REPEATED)) for key in (*heard.repeated, *again)])
                 if new:
-                    self._tell(await self._work(partial(fulfil, kernel=self._kernel, scope=self._scope, desired=new)))
+                    desired = {key: heard.desired[key] for key in new.values()}
+                    made_true = partial(fulfil, kernel=self._kernel, scope=self._scope, desired=desired)
+                    self._tell(await self._work(made_true))
 
-    async def _withdraw(self, standing: Sequence[Standing]) -> None:
+    async def _withdraw(self, keys: Sequence[str]) -> None:
         """Withdraw what the source did not say. It is asked for the parents of what would go, and of nothing else."""
-        unwanted = [each for each in standing if _digest(each.key) not in self._said]
-        if not unwanted:
+        unsaid = [key for key in keys if _digest(key) not in self._said]
+        if not unsaid:
             return
+        unwanted = list((await self._work(partial(standing_under, keys=unsaid))).values())
         going = [each for each in unwanted_steps(self._scope, unwanted, {}) if isinstance(each, Withdraw)]
         things = sorted({thing_of(each.key) for each in going})
         parents: dict[str, Parent] = {}

@@ -10,10 +10,10 @@ from postdate.domain.reconcile import Standing
 from postdate.store.sets import one_of, one_of_named, set_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from uuid import UUID
 
-    from sqlalchemy import CompoundSelect, RowMapping, Select
+    from sqlalchemy import CompoundSelect, Select
 
     from postdate.store.transaction import Transaction
 
@@ -23,7 +23,20 @@ def standing_under(tx: Transaction, keys: Collection[str]) -> dict[str, Standing
     if not keys:
         return {}
     wanted = {"keys": set_text(tx, tx.tables.queue.c.key.type, keys)}
-    return {row["key"]: _standing(row) for row in tx.execute(tx.prepared(_by_key), wanted).mappings()}
+    found: Iterable[Any] = tx.execute(tx.prepared(_active), wanted)
+    return {
+        key: Standing(
+            action_id=action_id,
+            key=key,
+            source=source,
+            workspace_id=workspace_id,
+            claimed=lease_until is not None,
+            origin=origin,
+            fingerprint=fingerprint,
+            created_at=created_at,
+        )
+        for action_id, key, source, workspace_id, lease_until, origin, fingerprint, created_at in found
+    }
 
 
 def terminal_keys(tx: Transaction, keys: Collection[str]) -> set[str]:
@@ -37,21 +50,21 @@ def terminal_keys(tx: Transaction, keys: Collection[str]) -> set[str]:
     return set(tx.execute(tx.prepared(_terminal), wanted).scalars())
 
 
-def page_of_source(tx: Transaction, *, source: str, place: UUID | None, after: str, limit: int) -> list[Standing]:
-    """Return up to `limit` active actions that the source wants in a workspace, by key, beginning behind `after`."""
+def keys_of_source(tx: Transaction, *, source: str, place: UUID | None, after: str, limit: int) -> list[str]:
+    """Return up to `limit` keys of active actions that the source wants in a workspace, in order, behind `after`."""
     asked = {"source": source, "place": place, "after": after, "at_most": limit}
-    found = tx.execute(tx.prepared(_of_source, placed=place is not None), asked)
-    return [_standing(row) for row in found.mappings()]
+    return list(tx.execute(tx.prepared(_of_source, placed=place is not None), asked).scalars())
 
 
-def standing_of_thing(
+def keys_of_thing(
     tx: Transaction, *, source: str, place: UUID | None, types: Sequence[str], thing_id: str
-) -> list[Standing]:
-    """Return the active actions of these types that the source wants for one thing in a workspace, by key."""
+) -> list[str]:
+    """Return the keys of active actions of these types that the source wants for one thing in a workspace, in order."""
     q, a = tx.tables.queue, tx.tables.actions
     theirs = (q.c.source == source, q.c.workspace_id.is_(None) if place is None else q.c.workspace_id == place)
-    found = _active(tx).where(one_of(tx, a.c.action_type, types), a.c.thing_id == thing_id, *theirs).order_by(q.c.key)
-    return [_standing(row) for row in tx.execute(found).mappings()]
+    found = select(q.c.key).join_from(a, q, q.c.action_id == a.c.id)
+    found = found.where(one_of(tx, a.c.action_type, types), a.c.thing_id == thing_id, *theirs).order_by(q.c.key)
+    return list(tx.execute(found).scalars())
 
 
 def page_of_workspaces(tx: Transaction, *, after: UUID | None, limit: int) -> list[UUID]:
@@ -61,36 +74,27 @@ def page_of_workspaces(tx: Transaction, *, after: UUID | None, limit: int) -> li
     return list(tx.execute(page if after is None else page.where(w.c.id > after)).scalars())
 
 
-def _by_key(tx: Transaction) -> Select[Any]:
-    return _active(tx).where(one_of_named(tx, tx.tables.queue.c.key, "keys"))
-
-
-def _of_source(tx: Transaction, *, placed: bool) -> Select[Any]:
-    q = tx.tables.queue
-    place = (
-        q.c.workspace_id == bindparam("place", type_=q.c.workspace_id.type) if placed else q.c.workspace_id.is_(None)
-    )
-    wanted = (q.c.source == bindparam("source"), place, q.c.key > bindparam("after"))
-    return _active(tx).where(*wanted).order_by(q.c.key).limit(bindparam("at_most", type_=Integer))
-
-
 def _active(tx: Transaction) -> Select[Any]:
     q, a = tx.tables.queue, tx.tables.actions
-    return select(
+    standing = select(
         q.c.action_id,
         q.c.key,
         q.c.source,
         q.c.workspace_id,
-        q.c.lease_until.is_not(None).label("claimed"),
+        q.c.lease_until,
         a.c.origin,
         a.c.fingerprint,
-        a.c.publish_at,
         a.c.created_at,
-    ).join_from(q, a, a.c.id == q.c.action_id)
+    )
+    return standing.join_from(q, a, a.c.id == q.c.action_id).where(one_of_named(tx, q.c.key, "keys"))
 
 
-def _standing(row: RowMapping) -> Standing:
-    return Standing(**{**row, "claimed": bool(row["claimed"])})
+def _of_source(tx: Transaction, *, placed: bool) -> Select[Any]:
+    q = tx.tables.queue
+    workspace = bindparam("place", type_=q.c.workspace_id.type)
+    there = q.c.workspace_id == workspace if placed else q.c.workspace_id.is_(None)
+    wanted = select(q.c.key).where(q.c.source == bindparam("source"), there, q.c.key > bindparam("after"))
+    return wanted.order_by(q.c.key).limit(bindparam("at_most", type_=Integer))
 
 
 def _terminal(tx: Transaction) -> CompoundSelect[Any]:

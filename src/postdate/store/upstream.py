@@ -42,7 +42,7 @@ class Upstream:
 
     async def rows(
         self, sql: str, columns: Collection[str], *, workspace: UUID | None, thing_id: str | None
-    ) -> AsyncIterator[RowMapping]:
+    ) -> AsyncIterator[dict[str, Any]]:
         """Yield the rows of a SELECT, a batch in memory at a time; with `thing_id`, of that thing alone.
 
         Raises `Invalid` where it lacks one of the columns, however few rows there are.
@@ -55,9 +55,10 @@ class Upstream:
             none = await connection.execute(_bound(f"{_all_of(sql)} limit 0", workspace=workspace, thing_id=None))
             _require(none.keys(), columns)
             async with connection.stream(asked, execution_options=streamed) as result:
-                async for batch in result.mappings().partitions():
+                names = list(result.keys())
+                async for batch in result.partitions():
                     for row in batch:
-                        yield row
+                        yield dict(zip(names, row, strict=True))
 
     async def among(self, sql: str, columns: Collection[str], *, thing_ids: Sequence[str]) -> Sequence[RowMapping]:
         """Return the rows of a SELECT that says `in :thing_ids`. Raises `Invalid` where it lacks a column."""
