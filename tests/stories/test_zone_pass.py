@@ -467,7 +467,7 @@ async def test_a_claim_that_came_first_keeps_its_action(app: Postdate, tmp_path:
         both = await shifted(app, NOON)
 
         def claim(tx: Transaction) -> list[Any]:
-            lease = {"lease_token": uuid4(), "lease_until": IN_LISBON + A_DAY, "worker": "somebody"}
+            lease: dict[str, Any] = {"lease_token": uuid4(), "lease_until": IN_LISBON + A_DAY, "worker": "somebody"}
             return claim_due(tx, action_type="mail", now=IN_LISBON, limit=1, **lease)
 
         (claimed,) = await app.kernel.work(claim)

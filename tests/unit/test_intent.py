@@ -80,7 +80,7 @@ def test_nothing_is_followed_beyond_its_end() -> None:
         ({"wall_time": "nine", "gap": "reject"}, LISBON, Doubt.WALL_TIME),
     ],
 )
-def test_what_means_nothing_is_asked_about_and_may_be_pinned(intent: dict[str, str], tz: str, doubt: Doubt) -> None:
+def test_what_means_nothing_is_asked_about_and_may_be_pinned(intent: dict[str, Any], tz: str, doubt: Doubt) -> None:
     found = shifted(intended(NOW + HOUR, **intent), tz=tz)
     assert (found.means, found.course, found.doubt) == (None, "ask", doubt)
     assert shifted(intended(NOW + HOUR, **intent), tz=tz, policy="pin").course == "pin"
