@@ -96,7 +96,7 @@ class Publisher:
             raise Rejected(f"target {ctx.target!r} {self._unknown()}")
         body = envelope(ctx, "publish_post", {"target": ctx.target, **payload.model_dump(mode="json")})
         reply = await post_signed(ctx, url=url, body=body, keys=self.keys)
-        return Published(provider_id=_id_in(reply.json()) or reply.headers.get("x-request-id"))
+        return Published(provider_id=_id_in(reply.json()) or reply.headers.get("x-request-id") or None)
 
     def _unknown(self) -> str:
         return f"is none of POSTDATE_NETWORKS (known: {', '.join(sorted(self.networks))})"

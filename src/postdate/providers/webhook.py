@@ -89,7 +89,7 @@ class Webhook:
     async def call(self, ctx: Context, payload: CallWebhook) -> Published:
         """Post the body, signed; the provider's id is the answer's `x-request-id`, where it has one."""
         reply = await post_signed(ctx, url=payload.url, body=payload.body, keys=self.keys)
-        return Published(provider_id=reply.headers.get("x-request-id"))
+        return Published(provider_id=reply.headers.get("x-request-id") or None)
 
 
 def signing_keys(settings: Settings, *, needed_by: str) -> tuple[bytes, ...]:

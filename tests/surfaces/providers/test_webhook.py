@@ -152,6 +152,11 @@ async def test_only_a_short_cut_of_an_endless_answer_is_read_and_kept(
     assert len(refused.value.error) < 250
 
 
+async def test_an_empty_id_in_an_answer_is_none(http: httpx2.AsyncClient, receiver: HttpReceiver) -> None:
+    receiver.answer = answer("204 No Content", "x-request-id: ")
+    assert await Webhook().call(context(http), CallWebhook(url=receiver.url)) == Published()
+
+
 async def test_an_answer_is_not_unpacked(http: httpx2.AsyncClient, receiver: HttpReceiver) -> None:
     receiver.answer = answer("400 No", "Content-Encoding: gzip", body=b"\x1f\x8bnot really")
     with pytest.raises(Rejected, match="not really"):
