@@ -61,14 +61,15 @@ def expand(
     runs, missed = split(past, rule.misfire, now=now, grace=rule.grace)
     if len(runs) > MOST:
         return Expansion(wanted=runs[:MOST], missed=missed, upto=runs[MOST - 1], look_at=now)
-    horizon = now + window
-    since = max(rule.last_materialized_at, now)
-    ahead = list(islice(rule.occurrences(since, horizon, holidays=holidays), MOST + 1))
+    since, horizon = max(rule.last_materialized_at, now), now + window
+    upto = max(horizon, since)
+    soon = list(islice(rule.occurrences(since, upto + window, holidays=holidays), MOST + 1))
+    ahead = [instant for instant in soon if instant <= horizon]
     if len(ahead) > MOST:
         ahead = ahead[:MOST]
         return Expansion(wanted=[*runs, *ahead], missed=missed, upto=ahead[-1], look_at=ahead[MOST // 2])
-    upto = max(horizon, since)
-    following = _following(rule, upto, window, holidays)
+    following = next((instant for instant in soon if instant > upto), None)
+    following = following or next(rule.occurrences(upto + window, holidays=holidays), None)
     wanted = [*runs, *ahead]
     if following is None:  # it ends when its last occurrence is past: until then there is something to pause
         return Expansion(wanted=wanted, missed=missed, upto=upto, look_at=max([now, *wanted]), ends=not wanted)

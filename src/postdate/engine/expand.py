@@ -36,8 +36,11 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger("postdate")
 
-BATCH = 200
-"""How many rules one transaction looks at."""
+BATCH = 500
+"""How many rules one transaction looks at, at most."""
+
+MOST_ACTIONS = 5_000
+"""After how many new actions it leaves the rest of them to the next."""
 
 LOOK_AGAIN = timedelta(hours=1)
 """When a rule is looked at again that could not be read."""
@@ -104,12 +107,17 @@ def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, 
     window = kernel.settings.rule_window
     seen: dict[UUID, Expansion] = {}
     failed: dict[UUID, str] = {}
+    wanted = 0
     for rule in rules:
+        if wanted > MOST_ACTIONS:
+            break
         days = calendars[rule.holidays] if rule.holidays is not None else ()
         try:
             seen[rule.id] = expand(rule, now=now, window=window, holidays=days, turn=taken.get(rule.id))
+            wanted += len(seen[rule.id].wanted)
         except Exception as error:  # noqa: BLE001 - told, and one rule that cannot be read stops no other
             failed[rule.id] = cleaned(f"{type(error).__name__}: {error}")
+    rules = [rule for rule in rules if rule.id in seen or rule.id in failed]
     by_id = {rule.id: rule for rule in rules}
     materialised = _materialise(kernel, tx, by_id, seen, now=now)
     note_looks(tx, [_looked(rule, seen.get(rule.id), failed.get(rule.id), now=now) for rule in rules])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, datetime, time
+from functools import lru_cache
 from itertools import product
 from math import gcd
 from typing import TYPE_CHECKING
@@ -27,24 +28,34 @@ def completed(parts: Parts, start: datetime) -> Parts:
     """Return the parts with what the text left open taken from the start (RFC 5545, 3.3.10)."""
     if parts.freq >= Freq.HOURLY:
         return parts
+    by_date = not parts.picks_days
+    month = start.month if by_date and parts.freq is Freq.YEARLY else 0
+    day = start.day if by_date and parts.freq <= Freq.MONTHLY else 0
+    weekday = start.weekday() if not parts.weekdays else 0
+    return _completed(parts, month, day, weekday=weekday, at=start.time())
+
+
+@lru_cache(maxsize=4096)
+def _completed(parts: Parts, month: int, day: int, *, weekday: int, at: time) -> Parts:
+    """Return the same: many rules are alike but for when they began, and their parts are then one object."""
     found: dict[str, object] = {}
     match parts.freq:
         case Freq.YEARLY if not parts.picks_days:
-            found |= {"months": parts.months or (start.month,), "month_days": (start.day,)}
+            found |= {"months": parts.months or (month,), "month_days": (day,)}
         case Freq.YEARLY if parts.week_numbers and not (parts.year_days or parts.month_days or parts.weekdays):
-            found["weekdays"] = ((0, start.weekday()),)
+            found["weekdays"] = ((0, weekday),)
         case Freq.MONTHLY if not parts.picks_days:
-            found["month_days"] = (start.day,)
+            found["month_days"] = (day,)
         case Freq.WEEKLY if not parts.weekdays:
-            found["weekdays"] = ((0, start.weekday()),)
+            found["weekdays"] = ((0, weekday),)
         case Freq.DAILY if parts.weekdays and parts.interval == 1 and not (parts.month_days or parts.positions):
             found["freq"] = Freq.WEEKLY  # the same days, told as a pattern
         case _:
             pass
     if not (parts.hours and parts.minutes and parts.seconds):
-        found["hours"] = parts.hours or (start.hour,)
-        found["minutes"] = parts.minutes or (start.minute,)
-        found["seconds"] = parts.seconds or (start.second,)
+        found["hours"] = parts.hours or (at.hour,)
+        found["minutes"] = parts.minutes or (at.minute,)
+        found["seconds"] = parts.seconds or (at.second,)
     return replace(parts, **found)  # type: ignore[arg-type] # each is what its field takes
 
 
