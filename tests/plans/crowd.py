@@ -41,13 +41,13 @@ FILL = {
     "queue": """
         insert into {queue}
           (action_id, workspace_id, user_id, action_type, key, overlap_key, due_at,
-           attempt_count, lease_token, lease_until, claimed_by, submitted_at, started_at, hold)
+           attempt_count, lease_token, lease_until, claimed_by, submitted_at, started_at, hold, source)
         select {id}, {workspace}, {user}, {type}, {key}, case when i % 10 = 3 then 'overlap-' || i end, {due},
           case when {leased} then 1 else 0 end, case when {leased} then {token} end,
           case when {leased} then {lease_until} end,
           case when {leased} then 'worker' end,
           case when {leased} then {now} end, case when {leased} then {now} end,
-          case when i % 50 = 9 and i < {held} then 'paused' end
+          case when i % 50 = 9 and i < {held} then 'paused' end, case when i % 4 = 2 then 'posts' end
         from {numbers}""",
     "outcomes": """
         insert into {outcomes}
@@ -87,7 +87,7 @@ FILL = {
 SECONDS = {
     "now": "0",
     "due": "case when i % 4 = 1 then -(i * 7919 % 3600) else i * 7919 % 2592000 end",
-    "lease_until": "case when i % 200 = 7 then -60 else 60 end",
+    "lease_until": f"case when i % 200 = 7 then -60 - i / {LEASES} else 60 + i / {LEASES} end",
     "created": "-86400",
     "finished": "-i % 2592000",
     "expires": "i * 7919 % 604800",

@@ -10,7 +10,6 @@ from postdate.domain.action import ENGINE
 from postdate.domain.settle import Finished, Settlement
 from postdate.hooks import tell_settled
 from postdate.store.outcomes import settle_claimed
-from postdate.store.queue import hold_queued
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,11 +48,9 @@ def settle_set(
     """
     if not endings:
         return frozenset()
-    held = hold_queued(tx, [ending.action_id for ending in endings])
     by_lease: defaultdict[UUID, dict[UUID, Ending]] = defaultdict(dict)
     for ending in endings:
-        if ending.action_id in held:
-            by_lease[ending.lease_token][ending.action_id] = ending
+        by_lease[ending.lease_token][ending.action_id] = ending
     won: set[UUID] = set()
     finished: dict[UUID, str] = {}  # by the lease that won: an action may be in the set twice, by a lease that was lost
     for token, ended in by_lease.items():

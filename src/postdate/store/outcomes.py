@@ -14,7 +14,7 @@ from postdate.domain.settle import Finished, Requeued, Settlement
 from postdate.domain.states import Cause, Reason, Status
 from postdate.store.events import append_events, event_row
 from postdate.store.queue import lease_cleared
-from postdate.store.sets import one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text
+from postdate.store.sets import one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text, unlocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -46,8 +46,8 @@ def settle_claimed(
 ) -> frozenset[UUID]:
     """Settle runs that were claimed under `lease_token` and return those that still held their lease.
 
-    A run whose lease was taken over is not in the answer, and nothing of it is changed. A plain success writes no
-    event: its outcome is one.
+    A run whose lease was taken over is not in the answer, and nothing of it is changed; nor is one whose row another
+    transaction has locked, for which nobody waits. A plain success writes no event: its outcome is one.
     """
     finished = {key: value for key, value in settlements.items() if isinstance(value, Finished)}
     requeued = {key: value for key, value in settlements.items() if isinstance(value, Requeued)}
@@ -110,12 +110,13 @@ def _leave_queue(
 
 def _leaving(tx: Transaction, *, claimed: bool) -> ReturningDelete[Any]:
     q = tx.tables.queue
+    wanted = one_of_named(tx, q.c.action_id, "ids")
     # Unclaimed by `lease_until`, which is null with the token: `lease_token is null` offers the index of what is due,
     # and where nothing is known about the table PostgreSQL prefers reading all of that to looking up the ids.
     guard = q.c.lease_token == bindparam("token") if claimed else q.c.lease_until.is_(None)
     return (
         delete(q)
-        .where(one_of_named(tx, q.c.action_id, "ids"), guard)
+        .where(unlocked(tx, q.c.action_id, wanted) if claimed else wanted, guard)
         .returning(
             q.c.action_id,
             q.c.workspace_id,
@@ -185,7 +186,7 @@ def _requeue(
         # both conditions: the join brings the values, the set of ids keeps the plan on the primary key
         .where(
             q.c.action_id == source.c.action_id,
-            one_of(tx, q.c.action_id, list(requeued)),
+            unlocked(tx, q.c.action_id, one_of(tx, q.c.action_id, list(requeued))),
             q.c.lease_token == lease_token,
         )
         .values(

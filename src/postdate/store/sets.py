@@ -56,6 +56,16 @@ def selected_by(tx: Transaction, col: ColumnElement[Any], query: Select[Any]) ->
     return col == func.any(func.array(query.scalar_subquery()))
 
 
+def unlocked(tx: Transaction, key: ColumnElement[Any], wanted: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Return `wanted`, but for rows that another transaction has locked: nobody is waited for.
+
+    The rows are locked in the order of their key. SQLite has one writer, and so no such rows.
+    """
+    if tx.is_sqlite:
+        return wanted
+    return selected_by(tx, key, select(key).where(wanted).order_by(key).with_for_update(skip_locked=True))
+
+
 def row_address(tx: Transaction, table: Table) -> ColumnElement[Any]:
     """Return where a row of the table lies: the cheapest way to find it again within one statement."""
     return literal_column(f"{table.fullname}.{'rowid' if tx.is_sqlite else 'ctid'}")

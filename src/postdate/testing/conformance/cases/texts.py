@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -142,12 +143,12 @@ class TextCases:
         scene.answer = answer
         scene.tick()
         for action_id, foreign in failed.items():
-            kept = foreign.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+            kept = _storable(foreign)
             action = scene.app.sync.get(action_id)
             assert (action.status, action.last_error) == (Status.FAILED, kept[:2000])
             assert scene.app.sync.history(action_id)[-1].detail["error"] == kept[:2000]
         for action_id, foreign in published.items():
-            kept = foreign.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+            kept = _storable(foreign)
             action = scene.app.sync.get(action_id)
             assert (action.status, action.provider_id) == (Status.PUBLISHED, kept[:255])
 
@@ -167,6 +168,10 @@ class TextCases:
         scene.answer = answer
         scene.tick()
         assert {action.reason for action in scene.app.sync.list()} == {Reason.UNCONFIRMED}
+
+
+def _storable(foreign: str) -> str:
+    return re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800]", "\ufffd", foreign)
 
 
 def _schedule(scene: Scene, name: str, value: Any) -> Action:
