@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import structlog
@@ -31,9 +32,16 @@ class Context:
     """A shared client: no redirects, no proxies from the environment. For async handlers."""
     endpoints: Endpoints = field(default_factory=RememberedEndpoints)
     """Which endpoints of the action's owner are gone. For async handlers."""
-    log: structlog.stdlib.BoundLogger = field(default_factory=structlog.get_logger)
     stopping: Stopping = field(default_factory=Stopping)
     """True once the engine stops: a long handler may raise `Deferred` then, before it is cut off."""
+
+    @cached_property
+    def log(self) -> structlog.stdlib.BoundLogger:
+        """Logs lines that name the action and its type."""
+        logger: structlog.stdlib.BoundLogger = structlog.get_logger(
+            "postdate", action=str(self.action.id), action_type=self.action.action_type
+        )
+        return logger
 
     @property
     def target(self) -> str | None:

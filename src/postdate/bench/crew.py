@@ -16,6 +16,7 @@ from postdate.bench import raw
 from postdate.bench.figure import MeasurementFailed
 from postdate.bench.subject import application
 from postdate.clock import monotonic
+from postdate.engine.memory import spare_what_stays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,7 +150,8 @@ class Crew:
 
 
 def _serve(seat: _Seat) -> None:
-    """Do what is ordered until there is nothing more to do."""
+    """Do what is ordered until there is nothing more to do, with memory as a worker of ours has it."""
+    spare_what_stays()
     while (order := seat.orders.recv()) is not None:
         worker, task = order
         worker(task, seat)

@@ -18,6 +18,7 @@ from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
 from postdate.cli.served import Application, TypesOption, servable_types
 from postdate.engine.loop import worker_name
+from postdate.engine.memory import spare_what_stays
 from postdate.errors import Misconfigured
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ async def _run(app: Postdate, types: Sequence[str]) -> None:
     try:
         await _require_database(app)
         _log.info("serving", types=list(types), database=_shown(app.kernel.database.url), worker=worker_name())
+        spare_what_stays()
         await app.run(stop, types=types, stuck=end_stuck)
         _log.info("stopped")
     finally:

@@ -112,7 +112,7 @@ def lease_end(action_type: ActionType, *, now: datetime, lease: timedelta, margi
 
 
 def _without(claimed: Sequence[Claimed], action_ids: set[UUID]) -> Sequence[Claimed]:
-    return claimed if not action_ids else [one for one in claimed if one.action.id not in action_ids] if action_ids else claimed
+    return [one for one in claimed if one.action.id not in action_ids] if action_ids else claimed
 
 
 def _barred(tx: Transaction, claimed: Sequence[Claimed], *, now: datetime) -> list[Ending]:

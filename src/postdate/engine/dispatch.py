@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import structlog
-
 from postdate.context import Context
 from postdate.domain.endpoint import Endpoints, RememberedEndpoints
 from postdate.engine.run import Run
@@ -116,14 +114,11 @@ class Dispatcher:
     def _context(self, claimed: Claimed, action_type: ActionType) -> Context:
         now = self._clock.now()
         action = claimed.action
-        # not bound: that costs more than the rest of the context, and most handlers have nothing to say
-        log = structlog.get_logger("postdate", action=str(action.id), action_type=action.action_type)
         return Context(
             action=action,
             now=now,
             deadline=now + action_type.timeout,
             http=self._http,
             endpoints=self._endpoints(action),
-            log=log,
             stopping=self.stopping,
         )
