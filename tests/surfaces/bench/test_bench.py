@@ -74,6 +74,13 @@ def test_memory_is_told_in_megabytes(sqlite_url: str) -> None:
     assert line["value"] > 10
 
 
+def test_rules_are_expanded_beside_dateutil_and_become_actions(database_url: str) -> None:
+    lines = told(bench(database_url, "expand", "--rows", "40", "--rounds", "1", "--json"))
+    units = {name: line["unit"] for name, line in lines.items()}
+    assert units == {"expand_old": "rules/s", "expand_fresh": "rules/s", "materialise": "actions/s"}
+    assert all(line["ratio"] > 0 for line in lines.values())
+
+
 def test_people_read_a_table(sqlite_url: str) -> None:
     head, *lines = bench(sqlite_url, "enqueue", "--rows", "5").lines
     assert head.split() == ["value", "unit", "raw", "ratio", "goal"]
