@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any
-from uuid import UUID
+from typing import Annotated
 
 import typer
 
+from postdate.cli import rule_single
 from postdate.cli.command import command
 from postdate.cli.installation import Installation
 from postdate.cli.options import (
@@ -20,53 +20,34 @@ from postdate.cli.options import (
     TzOption,
     actor_or_login,
 )
-from postdate.cli.printing import action_json, event_json, print_json, print_line
-from postdate.cli.rule_text import print_missed, print_rule, print_upcoming, rule_json
+from postdate.cli.printing import event_json, print_json
+from postdate.cli.rule_options import (
+    CronOption,
+    EndsOption,
+    EveryOption,
+    ExdateOption,
+    GraceOption,
+    HolidaysOption,
+    MisfireOption,
+    OverlapOption,
+    PayloadOption,
+    RdateOption,
+    RRuleOption,
+    RuleId,
+    SetOption,
+    StartOption,
+    TargetOption,
+    UserOption,
+    WorkspaceOption,
+)
+from postdate.cli.rule_text import print_rule, rule_json
 from postdate.cli.scheduling import payload_of
-from postdate.domain.misfire import Misfire
-from postdate.domain.rule import Overlap, RuleStatus
-from postdate.errors import Invalid
+from postdate.domain.rule import RuleStatus
 from postdate.verbs import UNCHANGED
 
 rules = typer.Typer(
     name="rules", help="Look after recurring rules: what is to happen again and again.", no_args_is_help=True
 )
-
-RuleId = Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.", show_default=False)]
-Occurrence = Annotated[
-    str,
-    typer.Argument(metavar="WHEN", help="The occurrence: its instant, or its wall time there.", show_default=False),
-]
-PayloadOption = Annotated[str | None, typer.Option(metavar="JSON", help="The payload, a JSON object.")]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One text of the payload; repeatable.")
-]
-RRuleOption = Annotated[str | None, typer.Option("--rrule", metavar="TEXT", help="An RRULE: FREQ=WEEKLY;BYDAY=TU.")]
-CronOption = Annotated[str | None, typer.Option("--cron", metavar="TEXT", help="Five fields: 0 9 * * MON-FRI.")]
-EveryOption = Annotated[float | None, typer.Option("--every", metavar="SECONDS", help="So many seconds apart.")]
-StartOption = Annotated[str | None, typer.Option("--start", metavar="WHEN", help="When it begins; now by default.")]
-EndsOption = Annotated[str | None, typer.Option("--ends-at", metavar="WHEN", help="Nothing fires after that.")]
-ExdateOption = Annotated[
-    list[str] | None, typer.Option("--exdate", metavar="WHEN", help="Left out of an RRULE; repeatable.")
-]
-RdateOption = Annotated[
-    list[str] | None, typer.Option("--rdate", metavar="WHEN", help="Added to an RRULE; repeatable.")
-]
-HolidaysOption = Annotated[
-    str | None, typer.Option("--holidays", metavar="CALENDAR", help="The calendar on whose days nothing fires.")
-]
-TargetOption = Annotated[str | None, typer.Option("--target", metavar="TEXT", help="Where to: a platform, a channel.")]
-WorkspaceOption = Annotated[str | None, typer.Option("--workspace", metavar="UUID", help="The owning workspace.")]
-UserOption = Annotated[str | None, typer.Option("--user", metavar="UUID", help="The owning user.")]
-MisfireOption = Annotated[
-    Misfire | None, typer.Option("--misfire", help="Which of several that were missed run late; once by default.")
-]
-GraceOption = Annotated[
-    int | None, typer.Option("--grace", metavar="SECONDS", help="How late is not missed yet; an hour by default.")
-]
-OverlapOption = Annotated[
-    Overlap | None, typer.Option("--overlap", help="Whether one may begin before the last has ended; allow by default.")
-]
 
 
 @command
@@ -254,143 +235,6 @@ def end(
         print_rule(app.sync.end_rule(rule, actor=actor_or_login(actor), note=note), as_json=as_json)
 
 
-@command
-def skip(
-    installation: Installation,
-    rule: RuleId,
-    when: Occurrence,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-) -> None:
-    """Leave one occurrence out."""
-    with installation.opened() as app:
-        app.sync.skip_occurrence(rule, when, actor=actor_or_login(actor), note=note)
-
-
-@command
-def move(
-    installation: Installation,
-    rule: RuleId,
-    when: Occurrence,
-    *,
-    to: Annotated[str, typer.Option("--to", metavar="WHEN", help="When it happens instead.")],
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Let one occurrence happen at another time."""
-    with installation.opened() as app:
-        action = app.sync.move_occurrence(rule, when, to=to, actor=actor_or_login(actor), note=note)
-    if as_json:
-        print_json(action_json(action))
-    else:
-        print_line(action)
-
-
-@command
-def override(
-    installation: Installation,
-    rule: RuleId,
-    when: Occurrence,
-    *,
-    payload: PayloadOption = None,
-    set_: SetOption = None,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Give one occurrence something else in its payload; nothing given takes that back."""
-    given = None if payload is None and not set_ else payload_of(payload, set_ or [])
-    with installation.opened() as app:
-        changed = app.sync.override_occurrence(rule, when, given, actor=actor_or_login(actor), note=note)
-    print_rule(changed, as_json=as_json)
-
-
-@command
-def run_now(
-    installation: Installation,
-    rule: RuleId,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Fire what a rule fires, now and beside its occurrences."""
-    with installation.opened() as app:
-        action = app.sync.run_now(rule, actor=actor_or_login(actor), note=note)
-    if as_json:
-        print_json(action_json(action))
-    else:
-        print_line(action)
-
-
-@command
-def preview(
-    installation: Installation,
-    rule: Annotated[
-        str,
-        typer.Argument(metavar="RULE", help="A rule's id, an RRULE or a cron expression.", show_default=False),
-    ],
-    *,
-    number: Annotated[int, typer.Option("--number", "-n", metavar="N", help="How many, up to 1000.")] = 10,
-    start: StartOption = None,
-    tz: TzOption = None,
-    gap: GapOption = None,
-    fold: FoldOption = None,
-    ends_at: EndsOption = None,
-    exdate: ExdateOption = None,
-    rdate: RdateOption = None,
-    holidays: HolidaysOption = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Print when a rule fires next, or what would be one. Times are shown in its zone."""
-    asked: dict[str, Any] = {
-        "start": start,
-        "tz": tz,
-        "gap": gap or "forward",
-        "fold": fold or "first",
-        "ends_at": ends_at,
-        "exdates": exdate,
-        "rdates": rdate,
-        "holidays": holidays,
-    }
-    with installation.opened() as app:
-        if _is_id(rule):
-            if any(asked[name] for name in ("start", "ends_at", "exdates", "rdates", "holidays")):
-                raise Invalid(field="rule", rule="says all of that itself", value=rule)
-            tz = tz or app.sync.get_rule(rule).tz
-            upcoming = app.sync.preview_rule(rule, n=number)
-        else:
-            asked["rrule" if "=" in rule else "cron"] = rule
-            upcoming = app.sync.preview_rule(n=number, **asked)
-    print_upcoming(upcoming, tz=tz, as_json=as_json)
-
-
-@command
-def missed(
-    installation: Installation,
-    rule: Annotated[
-        str | None, typer.Argument(metavar="RULE", help="Of one rule; of all by default.", show_default=False)
-    ] = None,
-    *,
-    since: Annotated[str | None, typer.Option("--since", metavar="INSTANT", help="Those from then on.")] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many, up to 10000.")] = 100,
-    as_json: JsonFlag = False,
-) -> None:
-    """List occurrences that did not run in their time and were not run late, the latest first."""
-    with installation.opened() as app:
-        print_missed(app.sync.missed(rule=rule, since=since, limit=limit), as_json=as_json)
-
-
-def _is_id(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
-
-
 for _name, _command in {
     "create": create,
     "list": list_,
@@ -399,11 +243,11 @@ for _name, _command in {
     "pause": pause,
     "resume": resume,
     "end": end,
-    "skip": skip,
-    "move": move,
-    "override": override,
-    "run-now": run_now,
-    "preview": preview,
-    "missed": missed,
+    "skip": rule_single.skip,
+    "move": rule_single.move,
+    "override": rule_single.override,
+    "run-now": rule_single.run_now,
+    "preview": rule_single.preview,
+    "missed": rule_single.missed,
 }.items():
     rules.command(_name)(_command)

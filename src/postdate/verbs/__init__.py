@@ -14,11 +14,12 @@ from postdate.verbs.planning import plan_for, reconcile
 from postdate.verbs.quiet import clear_quiet_hours, quiet_hours, set_quiet_hours
 from postdate.verbs.read import get, history, list_actions
 from postdate.verbs.releasing import Hold, Release, held, release
-from postdate.verbs.rules import create_rule, end_rule, pause_rule, resume_rule, update_rule
+from postdate.verbs.rules import create_rule, update_rule
 from postdate.verbs.rules_asked import UNCHANGED
 from postdate.verbs.rules_holidays import holidays, set_holidays
 from postdate.verbs.rules_reading import Upcoming, get_rule, list_rules, missed, preview_rule, rule_history
 from postdate.verbs.rules_single import move_occurrence, override_occurrence, run_now, skip_occurrence
+from postdate.verbs.rules_standing import end_rule, pause_rule, resume_rule
 from postdate.verbs.schedule import schedule, schedule_many
 from postdate.verbs.verdict import confirm, dismiss, retry
 from postdate.verbs.zones import ZoneCheck, check_zones, follow_zone, pin_zone

@@ -28,7 +28,9 @@ def test_a_rule_is_made_shown_changed_and_ended(postdate: Shell) -> None:
     assert shown[0] == f"{rule} active reminder every Tuesday at 09:00 in Europe/Lisbon"
     assert shown[1] == "  2099-03-03T09:00:00+00:00"
     assert "rule_created by cli:" in shown[-1]
-    changed = postdate.done("rules", "update", rule, "--set", "text=Hello", "--ends-at", "2099-05-01T00:00", "--json").json
+    changed = postdate.done(
+        "rules", "update", rule, "--set", "text=Hello", "--ends-at", "2099-05-01T00:00", "--json"
+    ).json
     assert (changed["payload_template"]["text"], changed["version"]) == ("Hello", 2)
     wrong = postdate("rules", "update", rule, "--ends-at", "2099-05-01")
     assert (wrong.code, wrong.err.startswith("postdate: ends_at: must have the form")) == (2, True)
