@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID, uuid4
 
@@ -25,6 +26,7 @@ from postdate.store import (
     queue,
     quiet,
     reading,
+    reconcile,
     rules,
     terms,
     verdicts,
@@ -465,3 +467,33 @@ def insert_a_row(tx: Transaction) -> None:
 @uses("action_events_action")
 def tell_the_history(tx: Transaction) -> None:
     assert len(events.events_of(tx, action_id(4711))) == 1
+
+
+# --- the reconciler ------------------------------------------------------------------------------------
+
+
+@uses("queue_key", "actions_pkey")
+def find_what_stands_under_keys(tx: Transaction) -> None:
+    keys = [*(key(7 * n) for n in range(1, BATCH // 2 + 1)), *(key(2 * MANY + n) for n in range(BATCH // 2))]
+    assert len(reconcile.standing_under(tx, keys)) == BATCH // 2
+
+
+@uses("outcomes_guard", "outcomes_ended")
+def find_what_has_ended_under_keys(tx: Transaction) -> None:
+    keys = [key(MANY + n) for n in range(1, BATCH + 1)]
+    assert len(reconcile.terminal_keys(tx, keys)) == BATCH
+
+
+@uses("queue_source")
+def look_through_what_a_source_wants(tx: Transaction) -> None:
+    ours = partial(reconcile.keys_of_source, tx, source="posts", place=workspace_id(2), limit=BATCH)
+    first = ours(after="")
+    second = ours(after=first[-1])
+    assert (len(set(first + second)), max(first) < min(second)) == (2 * BATCH, True)
+
+
+@uses("actions_thing", either=["queue_pkey", "queue_source"])
+def find_what_a_source_wants_of_one_thing(tx: Transaction) -> None:
+    types = [f"type-{n}" for n in range(TYPES)]
+    found = reconcile.keys_of_thing(tx, source="posts", place=workspace_id(2), types=types, thing_id="thing-102")
+    assert found == [key(102)]

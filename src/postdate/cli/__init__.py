@@ -18,6 +18,7 @@ from postdate.cli.failure import ExitCode, Guarded
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
 from postdate.cli.quiet import quiet_hours
+from postdate.cli.reconcile import reconcile
 from postdate.cli.releasing import release
 from postdate.cli.rules import rules
 from postdate.cli.scheduling import schedule
@@ -90,6 +91,7 @@ for _name, _command in {
     "serve": serve,
     "worker": worker,
     "tick": tick,
+    "reconcile": reconcile,
     "schedule": schedule,
     "list": reading.list_,
     "show": reading.show,

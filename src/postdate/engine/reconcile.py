@@ -18,7 +18,7 @@ from postdate.domain.reconcile import Keep, Kept, Withdraw, thing_of
 from postdate.domain.text import cleaned
 from postdate.engine.fulfil import Planned, fulfil, unwanted_steps, withdraw
 from postdate.engine.hearing import BATCH, Hearing
-from postdate.engine.tally import ReconcileReport, Tally
+from postdate.engine.tally import ReconcileReport, Tally, warn_of
 from postdate.engine.wanted import Scope
 from postdate.errors import DatabaseTimedOut, SourceFailed
 from postdate.store.passing import passes
@@ -53,7 +53,7 @@ class Reconciler:
     interval = INTERVAL
 
     def __init__(self, kernel: Kernel, *, dry_run: bool = False, told: Told | None = None) -> None:
-        """Take what hears of each step; a dry run writes nothing."""
+        """Take what hears of each step, else what went wrong is logged; a dry run writes nothing."""
         self._kernel = kernel
         self._dry_run = dry_run
         self._told = told
@@ -79,7 +79,10 @@ class Reconciler:
             if isinstance(error, DBAPIError) and passes(error):
                 raise  # the database is away: it would be so for the next workspace, too
             part.tally.failed = f"{type(error).__name__}: {cleaned(error, limit=500)}"
-        return part.tally.report()
+        report = part.tally.report()
+        if self._told is None:
+            warn_of(report)
+        return report
 
     async def _workspaces(self, source: Registered) -> AsyncIterator[UUID | None]:
         for each in source.workspaces or ():

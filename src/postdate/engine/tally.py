@@ -93,8 +93,8 @@ class Tally:
             self.refusals.append(why)
 
     def report(self) -> Reconciled:
-        """Return what it came to, and log what a person should look at."""
-        told = Reconciled(
+        """Return what it came to."""
+        return Reconciled(
             source=self.scope.source,
             workspace_id=self.scope.workspace_id,
             inserted=self.done[Insert],
@@ -106,8 +106,11 @@ class Tally:
             refusals=tuple(self.refusals),
             failed=self.failed,
         )
-        if told.failed is not None or told.refused:
-            workspace = None if told.workspace_id is None else str(told.workspace_id)
-            what = {"source": told.source, "workspace": workspace, "failed": told.failed, "refused": told.refused}
-            _log.warning("a source was not reconciled to the end", **what, refusals=list(told.refusals))
-        return told
+
+
+def warn_of(part: Reconciled) -> None:
+    """Log what a person should look at, where there is something."""
+    if part.failed is not None or part.refused:
+        workspace = None if part.workspace_id is None else str(part.workspace_id)
+        what = {"source": part.source, "workspace": workspace, "failed": part.failed, "refused": part.refused}
+        _log.warning("a source was not reconciled to the end", **what, refusals=list(part.refusals))

@@ -13,6 +13,7 @@ from postdate.bench.goals import goal
 from tests.surfaces.cli.shell import Answer, Shell
 
 DRAINS = ["drain", "drain_batch_1000", "drain_batch_2000", "drain_2"]
+RECONCILE = ["reconcile_idle", "reconcile_changes", "reconcile_memory"]
 LATENESS = ["lateness_p50", "lateness_p99", "lateness_busy_p50", "lateness_busy_p99"]
 
 
@@ -72,6 +73,11 @@ def test_memory_is_told_in_megabytes(sqlite_url: str) -> None:
     (line,) = told(bench(sqlite_url, "memory", "--rows", "20", "--json")).values()
     assert (line["name"], line["unit"]) == ("memory", "MB")
     assert line["value"] > 10
+
+
+def test_a_pass_of_the_reconciler_is_told_in_seconds_and_megabytes(database_url: str) -> None:
+    lines = told(bench(database_url, "reconcile", "--rows", "60", "--json"))
+    assert {name: line["unit"] for name, line in lines.items()} == dict(zip(RECONCILE, ["s", "s", "MB"], strict=True))
 
 
 def test_rules_are_expanded_beside_dateutil_and_become_actions(database_url: str) -> None:
@@ -137,6 +143,6 @@ def test_a_goal_is_a_least_ratio_or_a_greatest_value(figure: Figure, ok: bool | 
 
 
 def test_every_goal_is_one_of_a_figure() -> None:
-    figures = {*DRAINS, *LATENESS, "schedule_many", "schedule", "memory"}
+    figures = {*DRAINS, *LATENESS, *RECONCILE, "schedule_many", "schedule", "memory"}
     assert {name for name in figures if goal("postgresql", name)} == figures - {"lateness_busy_p50"}
     assert {name for name in figures if goal("sqlite", name)} == {"drain"}
