@@ -11,6 +11,7 @@ import pytest
 
 from postdate import Context, Postdate, Reason, RecurringRule, RuleOccurrence, Status
 from postdate.store.occurrences import lines_of
+from postdate.testing.factories import make_workspace
 from postdate.testing.travel import travel
 from tests.stories.conftest import NOON
 
@@ -207,3 +208,28 @@ async def test_where_overlaps_are_allowed_they_happen(app: Postdate, clock: Manu
     await app.create_rule("slow", {}, every=3 * HOUR)
     await travel(app, to=NOON + 30 * HOUR)
     assert len(began) == 10
+
+
+async def test_what_quiet_hours_put_off_was_not_missed(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    workspace = make_workspace(app)
+    await app.set_quiet_hours(workspace, "12:30-18:00", tz="UTC")
+    rule = await app.create_rule("post", {}, cron="0 13 * * *", tz="UTC", workspace=workspace, misfire="skip")
+    await travel(app, to=NOON + 7 * HOUR)
+    assert [at for at, _ in ran] == [NOON + 6 * HOUR]
+    assert await app.missed(rule=rule.id) == []
+
+
+async def test_what_a_pause_of_the_workspace_held_up_follows_the_policy_when_it_ends(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    workspace = make_workspace(app)
+    await app.create_rule("post", {}, cron="0 13 * * *", tz="UTC", workspace=workspace)
+    await app.pause(workspace=workspace)
+    clock.advance(3 * DAY)
+    await app.tick()
+    assert ran == []
+    await app.resume(workspace=workspace)
+    await app.tick()
+    assert [occurrence for _, occurrence in ran] == ["2026-03-10T13:00:00Z"], "the latest of three"
