@@ -18,9 +18,9 @@ from postdate.store import (
     actions,
     events,
     idempotency,
-    occurrences,
     intents,
     leases,
+    occurrences,
     outcomes,
     pauses,
     queue,
@@ -224,24 +224,6 @@ def purge_expired_keys(tx: Transaction) -> None:
     assert idempotency.purge_expired(tx, now=NOW + HOUR, limit=BATCH) == BATCH
 
 
-@uses("actions_zone")
-def find_the_zones_in_use(tx: Transaction) -> None:
-    assert intents.zones_in_use(tx) == sorted(f"zone-{n}" for n in range(20))
-
-
-@uses("actions_zone", "queue_pkey")
-def find_what_is_to_come_in_a_zone(tx: Transaction) -> None:
-    found = intents.intended_in(tx, intents.Stretch(tz="zone-3"), now=NOW, limit=BATCH)
-    following = intents.intended_in(tx, intents.Stretch(tz="zone-3"), now=NOW, limit=BATCH // 10, after=found[9])
-    assert following == found[10 : 10 + BATCH // 10]
-
-
-@uses("queue_pkey", either=["actions_owner_zone", "actions_calendar"])
-def find_what_is_to_come_in_the_zone_of_an_owner(tx: Transaction) -> None:
-    owner = intents.Owner(user_id=SYSTEM_PROFILE, workspace_id=workspace_id(6))
-    assert len(intents.intended_in(tx, intents.Stretch(tz="zone-0", owner=owner), now=NOW, limit=BATCH)) > 100
-
-
 # --- rules -----------------------------------------------------------------------------------------
 
 
@@ -275,7 +257,9 @@ def take_lines_of_the_ledger(tx: Transaction) -> None:
     """A conflict is no scan: the plan shows none."""
     line: dict[str, Any] = {"state": OccurrenceState.MATERIALISED, "action_id": uuid4(), "changed_at": NOW}
     lines = [
-        RuleOccurrence(rule_id=rule_id, nominal_at=NOW + days * DAY, **line) for rule_id in rule_ids() for days in (0, 1)
+        RuleOccurrence(rule_id=rule_id, nominal_at=NOW + days * DAY, **line)
+        for rule_id in rule_ids()
+        for days in (0, 1)
     ]
     assert len(occurrences.claim_lines(tx, lines)) == BATCH
 
@@ -303,6 +287,24 @@ def see_whose_turn_it_is(tx: Transaction) -> None:
 @uses("actions_origin_id", "queue_pkey")
 def find_what_a_rule_has_queued(tx: Transaction) -> None:
     occurrences.queued_of(tx, action_id(4711))
+
+
+@uses("actions_zone")
+def find_the_zones_in_use(tx: Transaction) -> None:
+    assert intents.zones_in_use(tx) == sorted(f"zone-{n}" for n in range(20))
+
+
+@uses("actions_zone", "queue_pkey")
+def find_what_is_to_come_in_a_zone(tx: Transaction) -> None:
+    found = intents.intended_in(tx, intents.Stretch(tz="zone-3"), now=NOW, limit=BATCH)
+    following = intents.intended_in(tx, intents.Stretch(tz="zone-3"), now=NOW, limit=BATCH // 10, after=found[9])
+    assert following == found[10 : 10 + BATCH // 10]
+
+
+@uses("queue_pkey", either=["actions_owner_zone", "actions_calendar"])
+def find_what_is_to_come_in_the_zone_of_an_owner(tx: Transaction) -> None:
+    owner = intents.Owner(user_id=SYSTEM_PROFILE, workspace_id=workspace_id(6))
+    assert len(intents.intended_in(tx, intents.Stretch(tz="zone-0", owner=owner), now=NOW, limit=BATCH)) > 100
 
 
 # --- the verbs -----------------------------------------------------------------------------------------
