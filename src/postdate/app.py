@@ -20,8 +20,8 @@ from postdate.domain.settle import Policy
 from postdate.engine.background import Background
 from postdate.engine.expand import Expander
 from postdate.engine.loop import Engine, TickReport
-from postdate.engine.zones import ZonePass
 from postdate.engine.reconcile import Reconciler
+from postdate.engine.zones import ZonePass
 from postdate.errors import Misconfigured
 from postdate.kernel import Kernel, Unbegun, ZoneOf
 from postdate.providers.http import http_client

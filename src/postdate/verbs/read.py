@@ -6,14 +6,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
 from postdate.domain import text
-from postdate.domain.action import ENGINE, Action, Event
+from postdate.domain.action import ENGINE, SCHEDULED, Action, Event
 from postdate.domain.instant import utc
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import ActionNotFound, Invalid
 from postdate.store.events import events_of
 from postdate.store.reading import Filter, find_action, page_of_actions
 from postdate.verbs.arguments import action_uuid, owner_id, page_limit
-from postdate.verbs.intake import SCHEDULED
 
 if TYPE_CHECKING:
     from datetime import datetime

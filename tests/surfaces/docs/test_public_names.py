@@ -33,8 +33,8 @@ PROMISED = """
     Hold
     IdempotencyConflict
     Insert
-    Intent
     Intended
+    Intent
     Invalid
     InvalidInstant
     InvalidPayload
@@ -80,8 +80,8 @@ PROMISED = """
     RuleOccurrence
     SchemaMismatch
     Settings
-    SiblingRunning
     Shift
+    SiblingRunning
     Skipped
     Source
     SourceFailed
