@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
@@ -24,7 +25,6 @@ from postdate.store.upstream import Upstream, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-    from uuid import UUID
 
     from postdate.domain.walltime import Fold, Gap
 
@@ -181,7 +181,7 @@ class Sources:
         workspaces: Iterable[UUID | None] | None = None,
         timeout: timedelta = DEFAULT_TIMEOUT,
     ) -> None:
-        """Register a source. Raises `Invalid` where its name is taken or is none."""
+        """Register a source. Raises `Invalid` where its name is taken or is none, or for what are no workspaces."""
         text.name(name, field="source", limit=text.MAX_TYPE)
         if name in self._sources:
             raise Invalid(field="source", rule="is registered already", value=name)
@@ -190,6 +190,8 @@ class Sources:
         if workspaces is None and isinstance(source, SqlSource) and not source.by_workspace:
             workspaces = [None]  # asked for each workspace, it would say the same each time
         chosen = None if workspaces is None else tuple(workspaces)
+        if any(not isinstance(each, UUID | None) for each in chosen or ()):
+            raise Invalid(field="workspaces", rule="must be uuids, or None for what has no workspace", value=chosen)
         self._sources[name] = Registered(name=name, source=source, workspaces=chosen, timeout=timeout)
 
     def __getitem__(self, name: str) -> Registered:

@@ -309,6 +309,8 @@ def test_a_source_is_registered_once_by_a_name_and_with_a_time() -> None:
         sources.add("posts", sql)
     with pytest.raises(Invalid, match="longer than nothing"):
         sources.add("drafts", sql, timeout=timedelta(0))
+    with pytest.raises(Invalid, match="must be uuids"):
+        sources.add("drafts", sql, workspaces=[str(HERE)])  # type: ignore[list-item]
     with pytest.raises(Invalid, match="control"):
         sources.add("a\nb", sql)
     with pytest.raises(Invalid, match=r"not registered \(known: posts\)"):
