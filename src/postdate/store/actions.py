@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import Column, Insert, Row, RowMapping, Select, Table
+    from sqlalchemy import Column, Insert, Row, Select, Table
     from sqlalchemy.sql.dml import ReturningInsert
     from sqlalchemy.sql.expression import ColumnElement
 
@@ -184,13 +184,13 @@ def request_fields(row: Row[Any]) -> dict[str, Any]:
     """Return the fields of `Request` in a row that begins with `request_columns`."""
     fields = dict(zip(_PLAIN, row, strict=False))
     if row.wall_time is not None:
-        fields["intent"] = intent_of(row._mapping)
+        fields["intent"] = intent_of(row)
     return fields
 
 
-def intent_of(row: RowMapping) -> Intent:
+def intent_of(row: Row[Any]) -> Intent:
     """Return the intent in a row of `actions` that has a wall time. Rows that tell no source keep their zone."""
-    return Intent(**{name: row[name] for name in _INTENT} | {"tz_source": row["tz_source"] or "call"})
+    return Intent(**{name: getattr(row, name) for name in _INTENT} | {"tz_source": row.tz_source or "call"})
 
 
 def is_unique_violation(error: DBAPIError) -> bool:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import RowMapping
+    from sqlalchemy import Row
     from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.store.transaction import Transaction
@@ -81,7 +81,7 @@ def intended_in(
         query = query.where(tuple_(a.c.publish_at, a.c.id) > tuple_(*place))
     if workspace_id is not None:
         query = query.where(a.c.workspace_id == workspace_id)
-    return [_intended(row) for row in tx.execute(query).mappings()]
+    return [_intended(row) for row in tx.execute(query)]
 
 
 _INTENDED = (
@@ -120,16 +120,16 @@ def _owners(tx: Transaction) -> ColumnElement[bool]:
     return tx.tables.actions.c.tz_source == literal_column("'owner'")
 
 
-def _intended(row: RowMapping) -> Intended:
+def _intended(row: Row[Any]) -> Intended:
     return Intended(
-        action_id=row["id"],
-        action_type=row["action_type"],
-        workspace_id=row["workspace_id"],
-        user_id=row["user_id"],
-        publish_at=row["publish_at"],
-        expires_at=row["expires_at"],
+        action_id=row.id,
+        action_type=row.action_type,
+        workspace_id=row.workspace_id,
+        user_id=row.user_id,
+        publish_at=row.publish_at,
+        expires_at=row.expires_at,
         intent=intent_of(row),
-        rule_id=row["origin_id"] if row["origin"] == "recurring" else None,
+        rule_id=row.origin_id if row.origin == "recurring" else None,
     )
 
 

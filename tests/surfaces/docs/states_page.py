@@ -53,9 +53,9 @@ follow what, and nothing else may. This page is made from it by
 
 
 TAIL = """\
-that were paused, changed or ended. `never_started` is for claims of which an
-engine did not hear whether they were committed, and for runs that are handed over to other workers. What follows
-from each outcome of a handler is decided in [`settle`](../src/postdate/domain/settle.py).
+rules that were paused, changed or ended. `never_started` is for claims of which an engine did not hear whether
+they were committed, and for runs that are handed over to other workers. What follows from each outcome of a handler is
+decided in [`settle`](../src/postdate/domain/settle.py).
 """
 
 
@@ -95,7 +95,7 @@ def _reasons() -> Iterable[str]:
     yield from ("## The reasons\n", "| status | reasons |", "|---|---|")
     for status, reasons in REASONS.items():
         yield f"| `{status}` | {_listed(reasons)} |"
-    yield "\n`published` carries none. `drifted` and `orphaned` come from the reconciler, `rule_changed` from recurring rules"
+    yield "\n`published` carries none. `drifted` and `orphaned` come from the reconciler, `rule_changed` from recurring"
     yield TAIL
 
 
