@@ -259,14 +259,14 @@ class SourceFailed(PostdateError):
 
 
 class PassRunning(Refused):
-    """Another process is doing this pass right now; look again when it has ended."""
+    """Another process is at a pass right now, and one at a time is done; look again when it has ended."""
 
     permanent = False
 
     def __init__(self, name: str) -> None:
         """Keep which pass."""
         self.name = name
-        super().__init__(f"another process is at it: {name}")
+        super().__init__(f"another process is at a pass, and this one has to wait: {name}")
 
 
 class OnHold(Refused):

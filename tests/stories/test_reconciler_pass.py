@@ -278,7 +278,7 @@ async def test_while_another_process_is_at_it_nobody_else_is(postgres_url: str) 
     async with Stage.on(postgres_url) as stage:
         other = Postdate(postgres_url, clock=stage.clock)
         stage.approve("a")
-        async with alone(other.kernel, "reconcile") as theirs:
+        async with alone(other.kernel) as theirs:
             assert theirs
             with pytest.raises(PassRunning):
                 await stage.app.reconcile()

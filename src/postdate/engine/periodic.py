@@ -33,6 +33,12 @@ _log = structlog.get_logger("postdate")
 _AFTER_FAILURE = timedelta(minutes=1)
 """How long a pass that failed is left alone, where it is not due earlier."""
 
+_LONGEST = timedelta(minutes=10)
+"""After how long a pass is given up, and done again later: until then no other pass of any process begins."""
+
+_TRIES = 10
+_PAUSE_BETWEEN_TRIES = 0.2
+
 
 class Pass(Protocol):
     """Something that is done every so often, by one process at a time."""
@@ -50,12 +56,13 @@ class Pass(Protocol):
 
 
 class Periodic:
-    """The passes of one engine, each in a task of its own beside the claims, which they never keep waiting."""
+    """The passes of one engine, beside the claims, which they never keep waiting; one at a time."""
 
     def __init__(self, kernel: Kernel, passes: Sequence[Pass]) -> None:
         self._kernel = kernel
         self._passes = {each.name: each for each in passes}
         self._woken = {name: asyncio.Event() for name in self._passes}
+        self._turns = asyncio.Lock()
 
     def wake(self, name: str) -> None:
         """Let the pass look at once whether it is due."""
@@ -106,31 +113,40 @@ class Periodic:
 
     async def _do_if_due(self, each: Pass, now: datetime) -> tuple[bool, object, timedelta]:
         """Do the pass if it is due and nobody else does it; say whether, what it came to, and when to look again."""
-        async with alone(self._kernel, each.name) as ours:
+        async with self._turns, alone(self._kernel) as ours:
             if not ours:
                 return False, None, min(each.interval, _AFTER_FAILURE)
             wait = await self._kernel.work(partial(_wait, each=each, now=now), read_only=True)
             if wait > timedelta(0):
                 return False, None, wait
-            report = await each.run_once(now)
+            async with asyncio.timeout(_LONGEST.total_seconds()):
+                report = await each.run_once(now)
             await self._kernel.work(lambda tx: note_run(tx, each.name, at=now))
             return True, report, each.interval
 
 
 @asynccontextmanager
-async def alone(kernel: Kernel, name: str) -> AsyncIterator[bool]:
-    """Hold a pass's lock within the block, on a connection that does nothing else; say whether nobody else has it."""
+async def alone(kernel: Kernel) -> AsyncIterator[bool]:
+    """Hold the passes' lock within the block, on a connection that does nothing else; say whether nobody else has it.
+
+    Where somebody has, it is tried for some seconds, between which no connection is held.
+    """
     database = kernel.database
     if database.is_sqlite:
         yield True
         return
     seconds = kernel.settings.database_timeout.total_seconds()
-    async with database.async_engine.connect() as connection:
 
-        def locked(begun: Connection) -> bool:
-            return try_alone(Transaction.on(begun, kernel.names), name)
+    def locked(begun: Connection) -> bool:
+        return try_alone(Transaction.on(begun, kernel.names))
 
-        yield await bounded(connection.run_sync(locked), seconds=seconds)
+    for _ in range(_TRIES):
+        async with database.async_engine.connect() as connection:
+            if await bounded(connection.run_sync(locked), seconds=seconds):
+                yield True
+                return
+        await asyncio.sleep(_PAUSE_BETWEEN_TRIES)
+    yield False
 
 
 def _wait(tx: Transaction, *, each: Pass, now: datetime) -> timedelta:

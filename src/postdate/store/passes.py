@@ -22,15 +22,16 @@ class LastRun:
     state: Mapping[str, Any] = field(default_factory=dict)
 
 
-def try_alone(tx: Transaction, name: str) -> bool:
-    """Take the pass's lock until this transaction ends; False where another process has it.
+def try_alone(tx: Transaction) -> bool:
+    """Take the lock of all passes until this transaction ends; False where another process has it.
 
-    PostgreSQL's advisory lock, of the transaction, so that it works behind a pooler too and a crash frees it. SQLite
-    has none: there each write of a pass holds the one write lock, and two passes at once come to the same.
+    PostgreSQL's advisory lock, of the transaction, so that it works behind a pooler too and a crash frees it. One for
+    all: whoever holds one needs a second connection to work with, and a pooler may have no more than two to give.
+    SQLite has none: there each write of a pass holds the one write lock, and two passes at once come to the same.
     """
     if tx.is_sqlite:
         return True
-    key = f"{tx.tables.names.qualifier('postgresql')}{name}"
+    key = f"{tx.tables.names.qualifier('postgresql')}passes"
     return bool(tx.execute(select(func.pg_try_advisory_xact_lock(func.hashtextextended(key, 0)))).scalar())
 
 

@@ -29,13 +29,13 @@ async def reconcile(kernel: Kernel, *, dry_run: bool = False, told: Told | None 
     """Ask every source now what it wants, and make the queue hold that; the engine does it once a minute.
 
     A dry run says what it would do and writes nothing. `told(scope, planned)` hears of each step. Raises `PassRunning`
-    while another process does it, and `OnHold` where nothing may be scheduled until a person says so.
+    while another process does it or another pass, and `OnHold` where nothing may be scheduled until a person says so.
     """
     now = await kernel.read_clock()
     reconciler = Reconciler(kernel, dry_run=dry_run, told=told)
     if dry_run:
         return await reconciler.run_once(now)
-    async with alone(kernel, reconciler.name) as ours:
+    async with alone(kernel) as ours:
         if not ours:
             raise PassRunning(reconciler.name)
         found = await kernel.work(heartbeat, read_only=True)
