@@ -67,7 +67,6 @@ class Crontab:
         return not (minute.startswith("*") or hour.startswith("*"))
 
 
-@lru_cache(maxsize=2048)
 def crontab(text: str) -> Crontab:
     """Return what a cron expression, or an alias such as `@daily`, says. Case does not matter.
 
@@ -77,6 +76,11 @@ def crontab(text: str) -> Crontab:
         _refuse("text", "must be text", text)
     if not 1 <= len(text) <= MAX_TEXT:
         _refuse("text", f"must have 1 to {MAX_TEXT} characters", text)
+    return _read(text)
+
+
+@lru_cache(maxsize=2048)
+def _read(text: str) -> Crontab:
     if _ODD.search(text):
         _refuse("text", "must be printable ASCII on one line", text)
     upper = " ".join(text.upper().split())

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date, datetime
-from typing import TYPE_CHECKING
+from itertools import islice
 
 from postdate.domain.instant import has_offset, instant, utc
 from postdate.domain.walltime import wall_time
 from postdate.errors import Invalid, InvalidRule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MAX_DATES = 5000
 
@@ -26,15 +24,14 @@ def named_dates(part: str, values: Iterable[datetime | date | str]) -> tuple[dat
     Text is ISO 8601 or iCalendar's compact form: `2026-12-25`, `20261225T090000`, `2026-12-25T09:00Z`. Raises
     `InvalidRule` with the name `part`.
     """
-    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InvalidRule("rrule", part=part, why="must be a list of dates and times", value=values)
     if values == ():
         return ()
-    found: set[datetime | date] = set()
-    for value in values:
-        found.add(_named(part, value))
-        if len(found) > MAX_DATES:
-            raise InvalidRule("rrule", part=part, why=f"must have at most {MAX_DATES} dates", value=len(found))
+    several = list(islice(values, MAX_DATES + 1))
+    if len(several) > MAX_DATES:
+        raise InvalidRule("rrule", part=part, why=f"must have at most {MAX_DATES} dates")
+    found = {_named(part, value) for value in several}
     return tuple(sorted(found, key=lambda value: value.isoformat()))
 
 

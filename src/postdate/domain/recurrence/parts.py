@@ -82,12 +82,20 @@ class Parts:
         return bool(self.week_numbers or self.year_days or self.month_days or self.weekdays)
 
 
-@lru_cache(maxsize=2048)
 def parts(text: str) -> Parts:
     """Return what `text`, with or without `RRULE:` before it, says. Case does not matter.
 
     Raises `InvalidRule`, which names the part.
     """
+    if not isinstance(text, str):
+        _refuse("text", "must be text", text)
+    if not 1 <= len(text) <= MAX_TEXT:
+        _refuse("text", f"must have 1 to {MAX_TEXT} characters", text)
+    return _read(text)
+
+
+@lru_cache(maxsize=2048)
+def _read(text: str) -> Parts:
     given = _split(text)
     if "FREQ" not in given:
         _refuse("FREQ", "is missing")
@@ -102,10 +110,6 @@ def _refuse(part: str, why: str, value: object = None) -> NoReturn:
 
 
 def _split(text: str) -> dict[str, str]:
-    if not isinstance(text, str):
-        _refuse("text", "must be text", text)
-    if not 1 <= len(text) <= MAX_TEXT:
-        _refuse("text", f"must have 1 to {MAX_TEXT} characters", text)
     if _ODD.search(text):
         _refuse("text", "must be printable ASCII without blanks and line breaks", text)
     given: dict[str, str] = {}
