@@ -27,6 +27,7 @@ Overlap = Literal["skip", "allow"]
 """Whether an occurrence may begin while the one before it is still at work."""
 
 _TICK = timedelta(microseconds=1)
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class RuleStatus(StrEnum):
@@ -146,11 +147,17 @@ class RecurringRule:
 
         `holidays` are days as in 2027-12-25, in the rule's zone. Raises `InvalidRule` or `InvalidZone`.
         """
-        lo = max(lo, self.starts_at - _TICK)
+        if lo < self.starts_at:
+            lo = self.starts_at - _TICK
         if self.ends_at is not None:
             hi = self.ends_at if hi is None else min(hi, self.ends_at)
         found = self.recurrence.after(lo) if hi is None else self.recurrence.between(lo, hi)
         return (each for each in found if self.local_day(each) not in holidays) if holidays else found
+
+    def fires_at(self, nominal_at: datetime, *, holidays: Collection[str] = ()) -> bool:
+        """Whether this is one of its nominal instants. Raises `InvalidRule` or `InvalidZone`."""
+        before = max(nominal_at, _BEGINNING + _TICK) - _TICK
+        return next(self.occurrences(before, nominal_at, holidays=holidays), None) == nominal_at
 
     def local_day(self, instant: datetime) -> str:
         """Return the day of an instant in the rule's zone, as in 2027-12-25."""

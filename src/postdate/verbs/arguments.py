@@ -11,6 +11,9 @@ from postdate.store.schema import SYSTEM_PROFILE
 DEFAULT_ACTOR = "api"
 """Who acts where the caller names nobody."""
 
+_LONGEST_UUID = 64
+"""More characters than any way has to write one."""
+
 MAX_LIMIT = 10_000
 """How many rows one call returns at most."""
 
@@ -30,9 +33,9 @@ def action_uuid(value: UUID | str, *, field: str = "action") -> UUID:
     return _uuid(value, field=field)
 
 
-def rule_uuid(value: UUID | str) -> UUID:
+def rule_uuid(value: UUID | str, *, field: str = "rule") -> UUID:
     """Return the id of a recurring rule. Raises `Invalid`."""
-    return _uuid(value, field="rule")
+    return _uuid(value, field=field)
 
 
 def user_id(value: UUID | str | None) -> UUID:
@@ -61,6 +64,8 @@ def _uuid(value: UUID | str, *, field: str) -> UUID:
     if isinstance(value, UUID):
         return value
     try:
-        return UUID(value)
+        if len(value) <= _LONGEST_UUID:
+            return UUID(value)
     except (ValueError, AttributeError, TypeError):
-        raise Invalid(field=field, rule="must be a uuid", value=value) from None
+        pass
+    raise Invalid(field=field, rule="must be a uuid", value=value)

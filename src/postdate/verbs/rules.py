@@ -178,9 +178,9 @@ def update_rule(
         old = held_rule(tx, rule, verb="update")
         hand = Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note)
         changes: dict[str, Any] = policies(
-            misfire=misfire or old.misfire,
+            misfire=old.misfire if misfire is None else misfire,
             grace=old.grace if grace is None else grace,
-            overlap=overlap or old.overlap,
+            overlap=old.overlap if overlap is None else overlap,
         )
         if holidays is not UNCHANGED:
             changes["holidays"] = calendar_name(holidays)

@@ -15,7 +15,7 @@ from postdate.domain.recurrence import cron as cron_rule
 from postdate.domain.recurrence import every as every_rule
 from postdate.domain.recurrence import rrule as rrule_rule
 from postdate.domain.rule import Kind, Overlap
-from postdate.domain.walltime import resolve
+from postdate.domain.walltime import check_policy, resolve
 from postdate.domain.zones import zone
 from postdate.errors import Invalid, InvalidInstant, InvalidRule, InvalidWallTime, InvalidZone
 
@@ -92,15 +92,17 @@ def _recurrence(
     tz = tz if tz is not None or kind == "every" else default_zone()
     if tz is None and kind != "every":
         raise InvalidZone(field="tz", rule="is needed: a rule goes by the clocks of a zone")
-    gap: Gap = asked.gap or (old.gap if old else "forward")
-    fold: Fold = asked.fold or (old.fold if old else "first")
+    tz = tz if tz is None else zone(tz).key
+    gap: Gap = asked.gap if asked.gap is not None else (old.gap if old else "forward")
+    fold: Fold = asked.fold if asked.fold is not None else (old.fold if old else "first")
+    check_policy(gap, fold)
     if kind != "rrule" and (asked.exdates is not None or asked.rdates is not None):
         raise Invalid(field="exdates", rule="and rdates belong to an rrule: skip or move single occurrences instead")
     match kind:
         case "rrule":
             found = _of_rrule(asked, old, tz=str(tz), gap=gap, fold=fold, now=now)
         case "cron":
-            expr = asked.cron or (old.rrule if old else "")
+            expr = asked.cron if asked.cron is not None else (old.rrule if old else "")
             cron_rule(expr, tz=str(tz), gap=gap, fold=fold)
             found = {"rrule": expr, "starts_at": _start(asked, old, tz=tz, gap=gap, fold=fold, now=now)}
         case "every":
@@ -125,10 +127,10 @@ def _of_rrule(
     if has_offset(start):
         start = instant(str(start), field="start")
     if isinstance(start, datetime) and start.tzinfo is not None:
-        start = utc(start, field="start").astimezone(zone(tz)).replace(tzinfo=None, fold=0)
+        start = _shown(utc(start, field="start"), tz, field="start").replace(tzinfo=None, fold=0)
     if not isinstance(start, str | date):
         raise InvalidRule("rrule", part="start", why="must be a date, a datetime or ISO 8601 text", value=start)
-    written = asked.rrule or (old.rrule if same_kind and old else "")
+    written = asked.rrule if asked.rrule is not None else (old.rrule if same_kind and old else "")
     dates = {
         name: given if given is not None else (getattr(old, name) if same_kind else ())
         for name, given in (("exdates", asked.exdates), ("rdates", asked.rdates))
@@ -183,7 +185,7 @@ def _end(asked: Asked, old: RecurringRule | None, *, tz: str | None, gap: Gap, f
 
 def one_of(choices: Any, value: object, *, field: str) -> Any:
     """Return `value` if it is one of the words of a Literal. Raises `Invalid`."""
-    if value not in get_args(choices):
+    if not isinstance(value, str) or value not in get_args(choices):
         raise Invalid(field=field, rule=f"must be one of {', '.join(get_args(choices))}", value=value)
     return value
 
@@ -192,7 +194,7 @@ def policies(*, misfire: object, grace: object, overlap: object) -> dict[str, An
     """Return what a rule does about being late. Raises `Invalid`."""
     seconds = grace if isinstance(grace, timedelta) else None
     if isinstance(grace, int) and not isinstance(grace, bool):
-        seconds = timedelta(seconds=min(grace, _MOST_GRACE // timedelta(seconds=1) + 1))
+        seconds = timedelta(seconds=min(max(grace, 0), _MOST_GRACE // timedelta(seconds=1) + 1))
     if seconds is None or not timedelta(seconds=1) <= seconds <= _MOST_GRACE or seconds.microseconds:
         raise Invalid(field="grace", rule="must be whole seconds, from one to those of ten years", value=grace)
     return {
@@ -214,8 +216,20 @@ def named_instant(rule: RecurringRule, at: datetime | str, *, field: str) -> dat
     """Return the instant (UTC) that is meant: a wall time is one in the rule's zone. Raises `Invalid`."""
     tz = rule.tz or "UTC"
     if isinstance(at, datetime) and at.tzinfo is not None:
-        return utc(at, field=field)
-    return _instant(at, tz=tz, gap="forward", fold="first", field=field)
+        meant = utc(at, field=field)
+    else:
+        meant = _instant(at, tz=tz, gap="forward", fold="first", field=field)
+    _shown(meant, tz, field=field)
+    return meant
+
+
+def _shown(at: datetime, tz: str, *, field: str) -> datetime:
+    """Return what clocks in the zone show then. Raises `InvalidInstant` where that is outside the calendar."""
+    try:
+        return at.astimezone(zone(tz))
+    except OverflowError:
+        rule = f"must fall within the years 1 to 9999 in {tz}"
+        raise InvalidInstant(field=field, rule=rule, value=at) from None
 
 
 def _instant(at: datetime | str, *, tz: str | None, gap: Gap, fold: Fold, field: str) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from postdate.domain import text
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from postdate.kernel import Connectable, Kernel, Unbegun
 
 MOST_DAYS = 5000
+_LONGEST_DAY = 10
 
 
 def set_holidays(
@@ -47,15 +49,16 @@ def _days(days: object) -> dict[str, str | None]:
     named = days if isinstance(days, Mapping) else None
     if isinstance(days, str | bytes) or not isinstance(days, Iterable):
         raise Invalid(field="days", rule="must be a list of days, or a mapping of days to names", value=days)
-    found = {_day(day): None if named is None else text.optional_name(named[day], field="days") for day in days}
-    if len(found) > MOST_DAYS:
-        raise Invalid(field="days", rule=f"must be at most {MOST_DAYS}", value=len(found))
+    several = list(islice(days, MOST_DAYS + 1))
+    if len(several) > MOST_DAYS:
+        raise Invalid(field="days", rule=f"must be at most {MOST_DAYS}")
+    found = {_day(day): None if named is None else text.optional_name(named[day], field="days") for day in several}
     return dict(sorted(found.items()))
 
 
 def _day(value: object) -> str:
     try:
-        if isinstance(value, str):
+        if isinstance(value, str) and len(value) <= _LONGEST_DAY:
             return date.fromisoformat(value).isoformat()
     except ValueError:
         raise Invalid(field="days", rule="must be days of the calendar, as in 2027-12-25", value=value) from None

@@ -7,7 +7,6 @@ from datetime import UTC, date, datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from postdate.domain import text
 from postdate.domain.instant import instant, utc
 from postdate.domain.recurrence.rule import MAX_PREVIEW
 from postdate.domain.rule import OccurrenceState, RecurringRule, RuleStatus
@@ -19,7 +18,7 @@ from postdate.store.schema import SYSTEM_PROFILE
 from postdate.verbs.arguments import owner_id, page_limit, rule_uuid
 from postdate.verbs.intake import default_zone
 from postdate.verbs.rules import existing_rule
-from postdate.verbs.rules_asked import Asked, new_recurrence
+from postdate.verbs.rules_asked import Asked, calendar_name, new_recurrence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -63,17 +62,22 @@ def list_rules(
     connection: Connectable | Unbegun | None = None,
 ) -> list[RecurringRule]:
     """Return rules in the order in which they were made, at most `limit`, behind the rule `after`. Raises `Invalid`."""
-    if status is not None and status not in set(RuleStatus):
-        raise Invalid(field="status", rule=f"must be one of {', '.join(RuleStatus)}", value=status)
+    of_status = None if status is None else _status(status)
     with kernel.transaction(connection, read_only=True) as tx:
         return rules.page_of_rules(
             tx,
             workspace_id=owner_id(workspace, field="workspace"),
             user_id=owner_id(user, field="user"),
-            status=None if status is None else RuleStatus(status),
+            status=of_status,
             limit=page_limit(limit),
-            after=None if after is None else rule_uuid(after),
+            after=None if after is None else rule_uuid(after, field="after"),
         )
+
+
+def _status(value: object) -> RuleStatus:
+    if not isinstance(value, str) or value not in set(RuleStatus):
+        raise Invalid(field="status", rule=f"must be one of {', '.join(RuleStatus)}", value=value)
+    return RuleStatus(value)
 
 
 def rule_history(kernel: Kernel, rule: UUID | str, *, connection: Connectable | Unbegun | None = None) -> list[Event]:
@@ -159,7 +163,7 @@ def _imagined(kernel: Kernel, when: Mapping[str, object], holidays: str | None, 
         action_type="preview",
         target_key=None,
         payload_template={},
-        holidays=text.optional_name(holidays, field="holidays"),
+        holidays=calendar_name(holidays),
         misfire="once",
         grace=timedelta(hours=1),
         overlap="allow",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from postdate.domain.rule import OccurrenceState, RuleOccurrence, RuleStatus, SkipReason, occurrence_name
 from postdate.domain.states import Cause, Reason, Status
 from postdate.engine.expand import look_at, request_of
 from postdate.engine.withdraw import withdraw_window
-from postdate.errors import MoveRefused, OccurrenceNotFound, RuleMoveRefused
+from postdate.errors import InvalidPayload, MoveRefused, OccurrenceNotFound, RuleMoveRefused
 from postdate.hooks import tell_settled
 from postdate.store.actions import insert_actions
 from postdate.store.occurrences import find_line, queued_of, write_line
@@ -24,7 +24,6 @@ from postdate.verbs.rules import Hand, held_rule
 from postdate.verbs.rules_asked import named_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
     from uuid import UUID
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from postdate.kernel import Connectable, Kernel, Unbegun
     from postdate.store.transaction import Transaction
 
-_MOMENT = timedelta(microseconds=1)
 _MOST_OVERRIDES = 1000
 
 
@@ -122,6 +120,8 @@ def override_occurrence(
         name = occurrence_name(at)
         kept = {each: said for each, said in held.overrides.items() if each != name}
         if payload is not None:
+            if not isinstance(payload, Mapping):
+                raise InvalidPayload(field="payload", rule="must be a JSON object", value=payload)
             kernel.registry[held.action_type].dump({**held.payload_template, **payload}, target=held.target_key)
             kept[name] = dict(payload)
         if len(kept) > _MOST_OVERRIDES:
@@ -173,7 +173,7 @@ def _occurrence(tx: Transaction, rule: RecurringRule, named: datetime | str) -> 
     line = find_line(tx, rule.id, at)
     if line is None:
         days = holidays(tx, [rule.holidays])[rule.holidays] if rule.holidays is not None else ()
-        if next(rule.occurrences(at - _MOMENT, at, holidays=days), None) != at:
+        if not rule.fires_at(at, holidays=days):
             raise OccurrenceNotFound(rule.id, at)
     return at, line
 
