@@ -7,18 +7,32 @@ from contextlib import suppress
 from dataclasses import fields
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from itertools import count
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
 from sqlalchemy import text
 
-from postdate import Action, Invalid, Misconfigured, NewAction, OwnerNotFound, Postdate, PostdateError, SyncVerbs
-from postdate.store.schema import SYSTEM_PROFILE
+from postdate import (
+    Action,
+    Invalid,
+    Misconfigured,
+    NewAction,
+    NotFound,
+    OwnerNotFound,
+    Postdate,
+    PostdateError,
+    RecurringRule,
+    SyncVerbs,
+)
+from postdate.clock import ManualClock
+from postdate.store.schema import SYSTEM_PROFILE, tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from sqlalchemy import Connection
 
 
 SOON = datetime(2099, 3, 14, 9, tzinfo=UTC)
@@ -44,6 +58,7 @@ HOSTILE: dict[str, Any] = {
     "a number": 7,
     "less than nothing": -1,
     "a huge number": 10**40,
+    "a huge debt": -(10**40),
     "a fraction": 1.5,
     "no number": float("nan"),
     "infinity": float("inf"),
@@ -57,11 +72,17 @@ HOSTILE: dict[str, Any] = {
     "a lone surrogate": "\ud800",
     "bytes": b"bytes",
     "a naive datetime": datetime(2099, 1, 1),  # noqa: DTZ001 - that is what is wrong with it
+    "the first instant": datetime.min.replace(tzinfo=UTC),
     "the last instant": datetime.max.replace(tzinfo=UTC),
+    "a huge fraction": 1e300,
     "a day": date(2099, 1, 1),
     "a span": timedelta(hours=1),
+    "the longest span": timedelta.max,
+    "the longest way back": timedelta.min,
     "an id": SYSTEM_PROFILE,
     "a list": ["a"],
+    "a list of anything": [Odd(), None],
+    "a list of long text": ["9" * 1_000_000],
     "a deep list": nested(100_000),
     "an object": {"a": 1},
     "an object of anything": {"a": Odd(), 1: {2}},
@@ -69,6 +90,7 @@ HOSTILE: dict[str, Any] = {
     "a set": {1},
     "a function": len,
     "a class": Postdate,
+    "a class of lists": list,
     "an error": ValueError("x"),
     "something odd": Odd(),
 }
@@ -84,8 +106,20 @@ RIGHT: dict[str, Any] = {
     "url": "https://hooks.example/",
     "workspace": UUID(int=7),
     "hours": "22:00-07:00",
+    "occurrence": SOON,
+    "to": SOON + timedelta(hours=1),
+    "calendar": "holidays",
+    "days": ["2099-12-25"],
 }
-"""What is given for the other arguments where a verb cannot do without; `action` is made anew each time."""
+"""What is given for the other arguments where a verb cannot do without; `action` and `rule` are made anew."""
+
+ENDLESS: dict[str, Any] = {"dates without end": repeat("2099-01-01"), "nothing without end": repeat(None)}
+"""Only what has a bound may be given these."""
+
+FORMS: dict[str, Any] = {"rrule": "FREQ=WEEKLY", "cron": "0 9 * * 6", "every": timedelta(weeks=1)}
+"""The three forms of a recurrence: what is said of its instants is read differently in each."""
+
+OF_INSTANTS = ("start", "tz", "gap", "fold", "ends_at", "exdates", "rdates")
 
 VERBS = {name: verb for name, verb in vars(SyncVerbs).items() if not name.startswith("_")}
 
@@ -95,9 +129,20 @@ def parameters(verb: Any) -> dict[str, inspect.Parameter]:
     return {each.name: each for each in taken}
 
 
+RULE_VERBS = {name for name, verb in VERBS.items() if {"rule", "rrule", "calendar"} & {*parameters(verb)}} | {
+    "list_rules"
+}
+RULE_CASES = [
+    pytest.param(verb, form, id=f"{verb}-{form}" if form else verb)
+    for verb in sorted(RULE_VERBS)
+    for form in (None, *(FORMS if "rrule" in parameters(VERBS[verb]) else ()))
+    if form or verb != "create_rule"  # which cannot do without one
+]
+
+
 @pytest.fixture
 def app(sqlite_url: str) -> Iterator[Postdate]:
-    opened = Postdate(sqlite_url)
+    opened = Postdate(sqlite_url, clock=ManualClock(SOON - timedelta(days=1)))
     opened.action("note")(lambda ctx, payload: None)
     with opened.kernel.database.sync_engine.begin() as connection:
         connection.execute(text("insert into workspaces (id) values (:id)"), {"id": str(RIGHT["workspace"])})
@@ -141,13 +186,73 @@ def raw_errors(call: Callable[[Any], object]) -> list[str]:
     return raw
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", sorted({*VERBS} - RULE_VERBS))
 def test_a_verb_takes_an_argument_or_says_what_is_wrong_with_it(app: Postdate, verb: str) -> None:
     assert {*needed(verb)} <= {*RIGHT, "action"}, "say in RIGHT what is right for the others"
     for argument in parameters(VERBS[verb]):
         raw = raw_errors(lambda value: getattr(app.sync, verb)(**given(app, verb, argument, value)))  # noqa: B023
         assert not raw, argument
     assert queued(app).status == "queued", "the app works on"
+
+
+@pytest.mark.parametrize(("verb", "form"), RULE_CASES)
+def test_a_verb_of_rules_takes_an_argument_or_names_it_and_leaves_no_trace(
+    app: Postdate, verb: str, form: str | None
+) -> None:
+    """In the caller's transaction, which goes on: an error there would leave behind what was written before it."""
+    wrong: list[str] = []
+    with app.kernel.database.sync_engine.begin() as connection:
+        right = right_of_rules(app, verb, form, connection)
+        before = everything(app, connection)
+        for argument in parameters(VERBS[verb]) if form in {None, "rrule"} else OF_INSTANTS:
+            asked = {name: said for name, said in right.items() if argument not in FORMS or name not in FORMS}
+            for kind, value in (HOSTILE | ENDLESS).items():
+                if argument == "connection" and value is None:  # would wait for the one that is open here
+                    continue
+                undone = connection.begin_nested()
+                try:
+                    result = getattr(app.sync, verb)(**asked | {argument: value})
+                    if isinstance(result, RecurringRule):
+                        require_sound(app, result, connection)
+                    undone.rollback()
+                except PostdateError as error:
+                    undone.commit()
+                    if not (argument in str(error) or isinstance(error, NotFound)) or len(str(error)) > MAX_TOLD:
+                        wrong.append(f"{argument}, {kind}: told as {str(error)[:MAX_TOLD]}")
+                except Exception as error:  # noqa: BLE001 - that is what there must be none of
+                    undone.rollback()
+                    wrong.append(f"{argument}, {kind}: {type(error).__name__}: {str(error)[:80]}")
+            if everything(app, connection) != before:
+                wrong.append(f"{argument}: left a trace")
+    assert not wrong, "\n".join(wrong)
+    assert queued(app).status == "queued", "the app works on"
+
+
+def right_of_rules(app: Postdate, verb: str, form: str | None, connection: Connection) -> dict[str, Any]:
+    """Return arguments that are right, in the form asked for, about a rule that has something in the queue."""
+    rule = app.sync.create_rule(
+        "note", {}, rrule="FREQ=WEEKLY", start=SOON, tz="Europe/Berlin", holidays="holidays", connection=connection
+    )
+    right = {name: rule.id if name == "rule" else RIGHT[name] for name in needed(verb)} | {"connection": connection}
+    if form is not None:
+        right |= {form: FORMS[form], "start": "2099-03-14T09:00", "tz": "Europe/Berlin"}
+    elif "rule" in parameters(VERBS[verb]):
+        right["rule"] = rule.id
+    return right
+
+
+def require_sound(app: Postdate, rule: RecurringRule, connection: Connection) -> None:
+    """What was taken must be a rule that the engine can read, and so can people."""
+    assert rule.last_error is None
+    assert app.sync.get_rule(rule.id, connection=connection) == rule
+    assert rule.describe()
+    app.sync.preview_rule(rule.id, connection=connection)
+
+
+def everything(app: Postdate, connection: Connection) -> dict[str, list[Any]]:
+    """Return all rows of all our tables."""
+    held = tables(app.kernel.names, connection.dialect.name).metadata.sorted_tables
+    return {each.name: sorted(map(repr, connection.execute(each.select()))) for each in held}
 
 
 def test_of_many_those_that_make_no_sense_drop_out_alone(app: Postdate) -> None:
