@@ -22,6 +22,7 @@ LOOK = timedelta(minutes=1)
 """How often a rule is looked at whose occurrence has to end before the next one is made."""
 
 _DAY = timedelta(days=1)
+_MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ def expand(
     """
     if rule.overlap == "skip":
         return _one_by_one(rule, now=now, window=window, holidays=holidays, turn=turn or Turn(active=False))
-    past = _past(rule, now, holidays)
+    past = _past(rule, rule.last_materialized_at, now, holidays)
     runs, missed = split(past, rule.misfire, now=now, grace=rule.grace)
     if len(runs) > MOST:
         return Expansion(wanted=runs[:MOST], missed=missed, upto=runs[MOST - 1], look_at=now)
@@ -77,14 +78,23 @@ def expand(
     return Expansion(wanted=wanted, missed=missed, upto=upto, look_at=look_at)
 
 
-def _past(rule: RecurringRule, now: datetime, holidays: Collection[str]) -> list[datetime]:
-    """Return the undecided occurrences up to `now`: all of them where each is to run late, else the latest."""
-    if rule.last_materialized_at >= now:
+def _past(rule: RecurringRule, since: datetime, now: datetime, holidays: Collection[str]) -> list[datetime]:
+    """Return what fell due after `since`, up to `now`: the earliest that are sure to run, the latest of the others.
+
+    Within the grace all run, and under `all` whatever it is: what is cut off of those, the next look comes to.
+    """
+    if since >= now:
         return []
-    found = rule.occurrences(rule.last_materialized_at, now, holidays=holidays)
     if rule.misfire == "all":
-        return list(islice(found, MOST + 1))
-    return list(deque(found, maxlen=MOST))
+        return list(islice(rule.occurrences(since, now, holidays=holidays), MOST + 1))
+    graced = max(since, now - rule.grace - _MOMENT)
+    late = _latest(rule, since, graced, holidays)
+    return [*late, *islice(rule.occurrences(graced, now, holidays=holidays), MOST + 1)]
+
+
+def _latest(rule: RecurringRule, lo: datetime, hi: datetime, holidays: Collection[str]) -> list[datetime]:
+    """Return the last occurrences after `lo`, up to `hi`, at most `MOST`."""
+    return list(deque(rule.occurrences(lo, hi, holidays=holidays), maxlen=MOST)) if lo < hi else []
 
 
 def _following(rule: RecurringRule, upto: datetime, window: timedelta, holidays: Collection[str]) -> datetime | None:
@@ -103,12 +113,13 @@ def _one_by_one(
 ) -> Expansion:
     """Return the one occurrence that is next, once the one before it has ended; what fell due meanwhile is left out."""
     now = now if turn.finished_at is None else max(now, turn.finished_at)  # it may have ended since the pass began
-    past = _past(rule, now, holidays)
+    since = rule.last_materialized_at
     if turn.active:
-        return Expansion(overlapped=past, upto=max(now, rule.last_materialized_at), look_at=now + LOOK)
-    overlapped = [instant for instant in past if turn.finished_at is not None and instant < turn.finished_at]
-    runs, missed = split(past[len(overlapped) :], rule.misfire, now=now, grace=rule.grace)
-    upto = max(rule.last_materialized_at, now)
+        return Expansion(overlapped=_latest(rule, since, now, holidays), upto=max(now, since), look_at=now + LOOK)
+    freed = since if turn.finished_at is None else max(since, turn.finished_at - _MOMENT)
+    overlapped = _latest(rule, since, freed, holidays)
+    runs, missed = split(_past(rule, freed, now, holidays), rule.misfire, now=now, grace=rule.grace)
+    upto = max(since, now)
     following = runs[0] if runs else _following(rule, upto, window, holidays)
     if following is None:
         return Expansion(missed=missed, overlapped=overlapped, upto=upto, look_at=now, ends=True)

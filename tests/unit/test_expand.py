@@ -1,0 +1,76 @@
+"""Which occurrences of a rule does one look after another come to?"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import pytest
+
+from postdate.domain.expand import MOST, Turn, expand
+from postdate.domain.rule import RecurringRule
+
+if TYPE_CHECKING:
+    from postdate.domain.misfire import Misfire
+    from postdate.domain.rule import Overlap
+
+NOON = datetime(2026, 3, 8, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+WINDOW = timedelta(days=14)
+
+
+def every_second(*, misfire: Misfire, overlap: Overlap = "allow", decided_upto: datetime = NOON) -> RecurringRule:
+    return RecurringRule(
+        id=UUID(int=1),
+        workspace_id=None,
+        user_id=UUID(int=2),
+        action_type="post",
+        target_key=None,
+        payload_template={},
+        kind="every",
+        rrule="1000000",
+        starts_at=NOON,
+        tz=None,
+        gap="forward",
+        fold="first",
+        misfire=misfire,
+        grace=timedelta(hours=1),
+        overlap=overlap,
+        last_materialized_at=decided_upto,
+        look_at=NOON,
+        created_at=NOON,
+    )
+
+
+@pytest.mark.parametrize("misfire", ["skip", "once", "all"])
+def test_within_the_grace_all_run_however_many_there_are(misfire: Misfire) -> None:
+    now = NOON + 3 * MOST * SECOND
+    wanted: list[datetime] = []
+    upto, look_at = NOON, now
+    while look_at <= now:
+        look = expand(every_second(misfire=misfire, decided_upto=upto), now=now, window=WINDOW)
+        assert not look.missed
+        assert len(look.wanted) <= 2 * MOST
+        wanted += look.wanted
+        upto, look_at = look.upto, look.look_at
+    assert wanted[: 3 * MOST] == [NOON + number * SECOND for number in range(1, 3 * MOST + 1)]
+
+
+@pytest.mark.parametrize("misfire", ["skip", "once"])
+def test_of_those_that_were_missed_the_latest_are_told(misfire: Misfire) -> None:
+    now = NOON + timedelta(days=1)
+    look = expand(every_second(misfire=misfire), now=now, window=WINDOW)
+    within = now - timedelta(hours=1)
+    assert list(look.missed) == [within - number * SECOND for number in range(MOST, 0, -1)]
+    assert look.wanted[0] == within
+
+
+def test_after_a_long_run_what_fell_due_since_is_the_next() -> None:
+    """However much fell due while it ran."""
+    rule = every_second(misfire="once", overlap="skip")
+    finished_at = NOON + 3 * MOST * SECOND
+    turn = Turn(active=False, finished_at=finished_at)
+    look = expand(rule, now=finished_at + 30 * SECOND, window=WINDOW, turn=turn)
+    assert list(look.wanted) == [finished_at]
+    assert list(look.overlapped) == [finished_at - number * SECOND for number in range(MOST, 0, -1)]
