@@ -107,19 +107,20 @@ def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, 
     window = kernel.settings.rule_window
     seen: dict[UUID, Expansion] = {}
     failed: dict[UUID, str] = {}
-    wanted = 0
+    requests: dict[tuple[UUID, datetime], Request] = {}
     for rule in rules:
-        if wanted > MOST_ACTIONS:
+        if len(requests) > MOST_ACTIONS:
             break
         days = calendars[rule.holidays] if rule.holidays is not None else ()
         try:
-            seen[rule.id] = expand(rule, now=now, window=window, holidays=days, turn=taken.get(rule.id))
-            wanted += len(seen[rule.id].wanted)
+            expansion = expand(rule, now=now, window=window, holidays=days, turn=taken.get(rule.id))
+            requests |= {(rule.id, at): request_of(kernel, rule, at, now=now) for at in expansion.wanted}
         except Exception as error:  # noqa: BLE001 - told, and one rule that cannot be read stops no other
             failed[rule.id] = cleaned(f"{type(error).__name__}: {error}")
+        else:
+            seen[rule.id] = expansion
     rules = [rule for rule in rules if rule.id in seen or rule.id in failed]
-    by_id = {rule.id: rule for rule in rules}
-    materialised = _materialise(kernel, tx, by_id, seen, now=now)
+    materialised = _materialise(tx, requests, seen, now=now)
     note_looks(tx, [_looked(rule, seen.get(rule.id), failed.get(rule.id), now=now) for rule in rules])
     return ExpandReport(
         looked=len(rules),
@@ -139,19 +140,13 @@ def _anew(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime
 
 
 def _materialise(
-    kernel: Kernel,
     tx: Transaction,
-    rules: Mapping[UUID, RecurringRule],
+    requests: Mapping[tuple[UUID, datetime], Request],
     seen: Mapping[UUID, Expansion],
     *,
     now: datetime,
 ) -> int:
     """Write the ledger, then the actions of the lines that it took; return how many actions there are more."""
-    requests = {
-        (rule_id, at): request_of(kernel, rules[rule_id], at, now=now)
-        for rule_id, expansion in seen.items()
-        for at in expansion.wanted
-    }
     lines = [
         *(_line(rule_id, at, now=now, action_id=request.id) for (rule_id, at), request in requests.items()),
         *_left_out(seen, now=now),
