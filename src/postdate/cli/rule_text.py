@@ -111,10 +111,11 @@ def _upcoming(each: Upcoming, tz: str | None) -> str:
 
 def _words(rule: RecurringRule) -> str:
     zone = "" if rule.tz is None else f" in {rule.tz}"
+    end = "" if rule.ends_at is None else f" until {instant_text(rule.ends_at)}"
     try:
-        return f"{rule.describe()}{zone}"
+        return f"{rule.describe()}{zone}{end}"
     except Invalid:  # an older or newer version's, or a zone that is no more: what it says itself will do
-        return f"{rule.rrule}{zone}"
+        return f"{rule.rrule}{zone}{end}"
 
 
 def _instant(value: datetime | None) -> str | None:

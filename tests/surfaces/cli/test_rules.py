@@ -32,6 +32,7 @@ def test_a_rule_is_made_shown_changed_and_ended(postdate: Shell) -> None:
         "rules", "update", rule, "--set", "text=Hello", "--ends-at", "2099-05-01T00:00", "--json"
     ).json
     assert (changed["payload_template"]["text"], changed["version"]) == ("Hello", 2)
+    assert postdate.done("rules", "list").lines[0].endswith(" in Europe/Lisbon until 2099-04-30T23:00:00Z")
     wrong = postdate("rules", "update", rule, "--ends-at", "2099-05-01")
     assert (wrong.code, wrong.err.startswith("postdate: ends_at: must have the form")) == (2, True)
     assert postdate.done("rules", "update", rule, "--ends-at", "", "--json").json["ends_at"] is None
