@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from pydantic import BaseModel
-from pydantic_core import PydanticSerializationError, from_json, to_jsonable_python
+from pydantic_core import from_json, to_jsonable_python
 
 from postdate.domain import text
 from postdate.domain.action import SEPARATOR
@@ -68,19 +68,24 @@ class Desired:
 
     def fingerprint(self) -> str:
         """Return what is another text once anything is said otherwise. Raises `InvalidPayload` for what is not JSON."""
-        payload = self.payload.model_dump(mode="json") if isinstance(self.payload, BaseModel) else self.payload
-        instants = [in_utc(each) for each in (self.at, self.expires_at)]
         try:
+            payload = self.payload.model_dump(mode="json") if isinstance(self.payload, BaseModel) else self.payload
+            instants = [in_utc(each) for each in (self.at, self.expires_at)]
             said = to_jsonable_python([payload, self.tz, self.gap, self.fold, self.user, *instants])
             words = json.dumps(said, sort_keys=True, separators=(",", ":")).encode()
-        except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
+        except Exception as error:  # noqa: BLE001 - a model's own serializers and a zone's own code run here
             raise InvalidPayload(field="payload", rule=f"must be JSON: {text.cleaned(error, limit=200)}") from None
         return hashlib.sha256(words).hexdigest()[:_DIGITS]
 
 
 def in_utc(value: datetime | str | None) -> datetime | str | None:
     """Return an aware datetime in UTC, so that the zone of a session makes no difference, and the rest as it is."""
-    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo is not None else value
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        return value
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:  # there is no such year in UTC: refused once it is to be scheduled, by the name of its field
+        return value
 
 
 class Source(Protocol):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from contextlib import suppress
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import structlog.testing
+from pydantic import BaseModel
 
 from postdate import (
     Desired,
@@ -15,6 +17,7 @@ from postdate import (
     Keep,
     Kept,
     OnHold,
+    Parent,
     PassRunning,
     Postdate,
     Reason,
@@ -30,10 +33,10 @@ from postdate.store.heartbeat import hold_all
 from postdate.store.reconcile import terminal_keys
 from postdate.testing.factories import make_workspace
 from tests.stories.conftest import running, until
-from tests.stories.upstream import A_MINUTE, A_SECOND, LATER, SOURCE, TYPE, Stage, Upstream
+from tests.stories.upstream import A_MINUTE, A_SECOND, AN_HOUR, LATER, SOURCE, TYPE, Stage, Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from uuid import UUID
 
     from postdate.store.transaction import Transaction
@@ -43,6 +46,17 @@ if TYPE_CHECKING:
 async def stage(database_url: str) -> AsyncIterator[Stage]:
     async with Stage.on(database_url) as stage:
         yield stage
+
+
+class Odd(BaseModel):
+    """A payload that cannot be written down."""
+
+    thing_id: str
+    odd: object
+
+
+class NoError(BaseException):
+    """As what an extension in Rust raises when it panics."""
 
 
 # --- how far a source is trusted -----------------------------------------------------------------------
@@ -136,8 +150,11 @@ async def test_a_zone_that_is_none_is_reported_for_its_workspace_and_others_are_
         {"at": LATER, "user": "0193e000-0000-7000-8000-000000000000"},
         {"at": LATER, "expires_at": LATER - A_SECOND},
         {"at": LATER, "payload": {"thing_id": "a", "odd": object()}},
+        {"at": LATER, "payload": Odd(thing_id="a", odd=object())},
+        {"at": datetime.max.replace(tzinfo=timezone(-AN_HOUR))},
+        {"at": LATER, "expires_at": datetime.max.replace(tzinfo=timezone(-AN_HOUR))},
     ],
-    ids=["time", "action type", "user", "nobody's user", "expiry", "payload"],
+    ids=["time", "action type", "user", "nobody's user", "expiry", "payload", "model", "last hour", "last expiry"],
 )
 async def test_what_cannot_be_scheduled_is_told_and_what_there_is_stays(sqlite_url: str, said: dict[str, Any]) -> None:
     async with Stage.on(sqlite_url) as stage:
@@ -165,6 +182,63 @@ async def test_a_source_has_so_much_time_and_no_more(stage: Stage, database_url:
     (failed,) = report.failed
     assert (failed.source, failed.failed) == ("silent", "took longer than 0.05 s")
     assert len(await stage.app.list()) == 1
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (asyncio.CancelledError(), "it was cancelled from within"),
+        (NoError("panic"), "it raised NoError: panic"),
+        (TimeoutError("theirs"), "TimeoutError: theirs"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@pytest.mark.parametrize("by_parents", [False, True], ids=["desired", "parents"])
+async def test_whatever_a_source_raises_is_its_own_failure(
+    sqlite_url: str, raised: BaseException, told: str, *, by_parents: bool
+) -> None:
+    """A pass that took it for its own cancellation would end the engine's loop, and nobody would be told."""
+
+    async def parents(_thing_ids: Sequence[str]) -> Mapping[str, Parent]:
+        raise raised
+
+    def breaks(_workspace: UUID | None, _said: int) -> None:
+        raise raised
+
+    async with Stage.on(sqlite_url) as stage:
+        stage.approve("a")
+        await stage.reconcile()
+        stage.unapprove("a")
+        if by_parents:
+            stage.upstream.parents = parents  # type: ignore[method-assign,assignment]
+        else:
+            stage.upstream.breaks = breaks
+        part = await stage.reconcile(after=10 * A_MINUTE)
+        assert told in str(part.failed)
+        assert (await stage.only("a")).status is Status.QUEUED
+
+
+async def test_parents_that_never_answer_and_cannot_be_cancelled_hold_up_nothing(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hearing, "_ENDING_SECONDS", 0.05)
+    released = asyncio.Event()
+
+    class Deaf(Upstream):
+        async def parents(self, thing_ids: Sequence[str]) -> Mapping[str, Parent]:
+            while not released.is_set():
+                with suppress(asyncio.CancelledError):
+                    await released.wait()
+            return {}
+
+    deaf = Deaf(wanted={None: [Desired(action_type=TYPE, payload={"thing_id": "deaf"}, at=LATER)]})
+    stage.app.source("deaf", deaf, workspaces=[None], timeout=0.2)
+    await stage.reconcile()
+    deaf.wanted.clear()
+    stage.clock.advance(10 * A_MINUTE)
+    (failed,) = (await stage.app.reconcile()).failed
+    released.set()
+    assert (failed.source, failed.failed, failed.withdrawn) == ("deaf", "took longer than 0.2 s", 0)
 
 
 async def test_what_is_said_twice_is_scheduled_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from sqlalchemy import create_engine, text
 
 from postdate import Kept, NotSent, Postdate, Reason, SqlSource, Status
 from postdate.clock import ManualClock
+from postdate.engine import hearing
 from postdate.store.database import Database
 from postdate.testing.factories import make_workspace
 from tests.stories.conftest import NOON
@@ -167,6 +170,19 @@ async def test_nothing_can_be_written_there(app: Postdate, posts: Posts, stateme
     assert (await reconciled(app)).inserted == 1, "it is all there, and our own connections can write"
 
 
+async def test_a_statement_that_ends_the_transaction_to_write_is_not_run(
+    app: Postdate, posts: Posts, team: UUID
+) -> None:
+    """Without a parameter the server would take several statements at once."""
+    posts.add("a")
+    row = "select 'publish_post' as action_type, id as thing_id, publish_on as at from posts"
+    app.source("sly", source(desired_sql=f"{row}) as d; commit; delete from posts; select * from ({row}"))
+    assert (await reconciled(app)).failed is not None
+    app.kernel.sources = type(app.kernel.sources)()
+    app.source("posts", source(), workspaces=[team])
+    assert (await reconciled(app)).inserted == 1, "it is still there"
+
+
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
@@ -224,6 +240,20 @@ async def test_the_tables_may_be_in_another_database(sqlite_url: str, tmp_path_f
     assert [each.status for each in await app.list()] == [Status.QUEUED]
     await app.close()
     theirs.dispose()
+
+
+async def test_a_statement_without_end_is_ended_in_a_file_too(sqlite_url: str) -> None:
+    """Its thread would count on, and the next pass would begin another one."""
+    app = Postdate(sqlite_url, clock=ManualClock(NOON))
+    counting = "with recursive n(i) as (select 1 union all select i + 1 from n)"
+    row = "select 'publish_post' as action_type, 'a' as thing_id, i as at"
+    app.source("endless", source(desired_sql=f"{counting} {row} from n where i < 0"), timeout=0.2)
+    threads = threading.active_count()
+    assert (await reconciled(app)).failed == "took longer than 0.2 s"
+    async with asyncio.timeout(hearing._ENDING_SECONDS):
+        while threading.active_count() > threads + 1:
+            await asyncio.sleep(0)
+    await app.close()
 
 
 async def test_a_server_that_is_asked_for_too_long_is_asked_no_more(postgres_url: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from postdate.clock import monotonic
 from postdate.domain.reconcile import thing_of
@@ -64,7 +64,14 @@ class Hearing:
 
     async def parents(self, thing_ids: Sequence[str]) -> Mapping[str, Parent]:
         """Return how these things stand upstream."""
-        return await self._within(self._source.parents(thing_ids))
+        answering = asyncio.create_task(self._answer(thing_ids), name="postdate-source")
+        try:
+            return await self._within(_result(answering))
+        finally:
+            await _ended(answering)
+
+    async def _answer(self, thing_ids: Sequence[str]) -> Mapping[str, Parent]:
+        return await self._source.parents(thing_ids)
 
     async def _listen(self, parts: asyncio.Queue[list[Desired] | None], thing_id: str | None) -> None:
         """Run the source's own code in one task from its beginning to its end, as its time-outs may expect."""
@@ -81,13 +88,14 @@ class Hearing:
     async def _within(self, answer: Awaitable[Answer]) -> Answer:
         """Wait for the source, as long as it has time left."""
         began = monotonic()
+        limit = asyncio.timeout(self._seconds)
         try:
-            async with asyncio.timeout(self._seconds):
+            async with limit:
                 return await answer
-        except TimeoutError:
-            raise SourceFailed(self._name, self._workspace, why=f"took longer than {self._allowed:g} s") from None
         except Exception as error:
             why = f"{type(error).__name__}: {cleaned(error, limit=500)}"
+            if limit.expired():
+                why = f"took longer than {self._allowed:g} s"
             raise SourceFailed(self._name, self._workspace, why=why) from error
         finally:
             self._seconds = max(self._seconds - (monotonic() - began), 0.0)
@@ -98,16 +106,25 @@ async def _next(parts: asyncio.Queue[list[Desired] | None], listening: asyncio.T
     taking = asyncio.ensure_future(parts.get())
     try:
         await asyncio.wait({taking, listening}, return_when=asyncio.FIRST_COMPLETED)
-        if not taking.done() and listening.cancelled():
-            raise asyncio.InvalidStateError("it was cancelled from within")
-        if not taking.done() and (error := listening.exception()) is not None:
-            raise error
+        if not taking.done():
+            await _result(listening)  # it has failed: one that went well leaves something to take
         return await taking
     finally:
         taking.cancel()
 
 
-async def _ended(listening: asyncio.Task[None]) -> None:
+async def _result(running: asyncio.Task[Answer]) -> Answer:
+    """Wait for the source's task. Whatever it raises is its own failure, short of what ends the process."""
+    await asyncio.wait({running})
+    if running.cancelled():
+        raise asyncio.InvalidStateError("it was cancelled from within")
+    error = running.exception()
+    if error is None or isinstance(error, Exception | KeyboardInterrupt | SystemExit):
+        return running.result()
+    raise asyncio.InvalidStateError(f"it raised {type(error).__name__}: {cleaned(error, limit=500)}")
+
+
+async def _ended(listening: asyncio.Task[Any]) -> None:
     """End the source's task, but do not wait for ever for one that does not obey."""
     listening.cancel()
     await asyncio.wait({listening}, timeout=_ENDING_SECONDS)

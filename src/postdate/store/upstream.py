@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 _ROWS_AT_ONCE = 1_000
 _THING = "postdate_thing_id"
+_NONE = "postdate_none"
+
+_STEPS_BETWEEN_LOOKS = 10_000
+"""After how many steps SQLite asks whether anybody still waits for its answer: some tenths of a millisecond."""
 
 
 def parameters_of(sql: str) -> set[str]:
@@ -51,8 +56,10 @@ class Upstream:
         asked = _bound(f"{_all_of(sql)} where {where}", workspace=workspace, thing_id=thing_id)
         streamed = {"yield_per": _ROWS_AT_ONCE}
         async with self._reading() as connection:
-            # of a statement that fails, the driver would leave a cursor behind: so none is opened for it
-            none = await connection.execute(_bound(f"{_all_of(sql)} limit 0", workspace=workspace, thing_id=None))
+            # Of a statement that fails, the driver would leave a cursor behind: so none is opened for it. And where
+            # there is a parameter no server takes a second statement, which might end the transaction, and write.
+            nothing = _bound(f"{_all_of(sql)} limit :{_NONE}", workspace=workspace, thing_id=None)
+            none = await connection.execute(nothing)
             _require(none.keys(), columns)
             async with connection.stream(asked, execution_options=streamed) as result:
                 names = list(result.keys())
@@ -87,9 +94,21 @@ class Upstream:
 
 @asynccontextmanager
 async def _sqlite_reading(database: Database) -> AsyncIterator[AsyncConnection]:
-    """Open a connection that is closed afterwards: one that cannot write must not come into anybody's pool."""
+    """Open a connection that is closed afterwards: one that cannot write must not come into anybody's pool.
+
+    A statement ends once the task that reads is cancelled: its thread would run on for ever otherwise.
+    """
+    reader = asyncio.current_task()
+
+    def given_up() -> bool:
+        return reader is not None and reader.cancelling() > 0
+
+    async def heeds(driver: Any) -> None:
+        await driver.set_progress_handler(given_up, _STEPS_BETWEEN_LOOKS)
+
     engine = create_async_engine(database.url.set(drivername="sqlite+aiosqlite"), poolclass=NullPool)
     event.listen(engine.sync_engine, "connect", _only_read)
+    event.listen(engine.sync_engine, "connect", lambda connection, _record: connection.run_async(heeds))
     try:
         async with engine.connect() as connection:
             yield connection
@@ -115,5 +134,9 @@ def _all_of(sql: str) -> str:
 
 
 def _bound(sql: str, *, workspace: UUID | None, thing_id: str | None) -> TextClause:
-    values = {"workspace": bindparam("workspace", workspace, type_=Identifier), _THING: bindparam(_THING, thing_id)}
+    values = {
+        "workspace": bindparam("workspace", workspace, type_=Identifier),
+        _THING: bindparam(_THING, thing_id),
+        _NONE: bindparam(_NONE, 0),
+    }
     return text(sql).bindparams(*(value for name, value in values.items() if name in parameters_of(sql)))
