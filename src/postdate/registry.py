@@ -149,7 +149,7 @@ class Registry:
         """Return a type by its name. Raises `UnknownActionType`."""
         try:
             return self._types[name]
-        except (KeyError, TypeError):
+        except Exception:  # noqa: BLE001 - what is no text may raise anything when asked for its hash
             raise UnknownActionType(name, known=list(self._types)) from None
 
     def chosen(self, names: Iterable[str]) -> list[ActionType]:

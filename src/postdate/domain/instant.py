@@ -19,7 +19,11 @@ def utc(value: object, *, field: str) -> datetime:
     """
     if not isinstance(value, datetime):
         raise InvalidInstant(field=field, rule="must be an aware datetime", value=value)
-    if value.tzinfo is None or value.utcoffset() is None:
+    try:
+        naive = value.utcoffset() is None
+    except Exception:  # noqa: BLE001 - a class of the caller's, which may raise anything
+        raise InvalidInstant(field=field, rule="must carry a zone that tells its offset", value=value) from None
+    if naive:
         raise InvalidInstant(field=field, rule="must carry a zone: a naive datetime names no instant", value=value)
     try:
         return value.astimezone(UTC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from contextlib import suppress
 from dataclasses import fields
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,7 @@ HOSTILE: dict[str, Any] = {
     "a lone surrogate": "\ud800",
     "bytes": b"bytes",
     "a naive datetime": datetime(2099, 1, 1),  # noqa: DTZ001 - that is what is wrong with it
+    "a datetime of no zone that is": datetime(2099, 1, 1, tzinfo=tzinfo()),  # type: ignore[abstract] # that is what is wrong with it
     "the first instant": datetime.min.replace(tzinfo=UTC),
     "the last instant": datetime.max.replace(tzinfo=UTC),
     "a huge fraction": 1e300,
