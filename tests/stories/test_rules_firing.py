@@ -156,6 +156,21 @@ async def test_what_was_missed_beyond_the_window_follows_the_policy_too(
         assert ran[0][1] == "2026-04-23T09:00:00Z", "the latest"
 
 
+async def test_a_rule_that_cannot_be_read_any_more_stops_no_claim(
+    app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]]
+) -> None:
+    broken = await app.create_rule("post", {}, every=18 * DAY)
+    await app.create_rule("post", {}, every=10 * DAY)
+    clock.advance(17 * DAY)
+    await app.tick()
+    with app.kernel.transaction(None) as tx:
+        r = tx.tables.recurring_schedules
+        tx.execute(r.update().where(r.c.id == broken.id).values(rrule="soon", last_materialized_at=clock.now()))
+    clock.advance(4 * DAY)
+    await app.tick()
+    assert [occurrence[:10] for _, occurrence in ran] == ["2026-03-18", "2026-03-26", "2026-03-28"]
+
+
 async def test_within_the_grace_late_is_not_missed(
     app: Postdate, clock: ManualClock, ran: list[tuple[datetime, str]]
 ) -> None:

@@ -62,11 +62,13 @@ def _runs(tx: Transaction, found: LateOccurrence, *, now: datetime) -> bool:
 
 def _has_more(tx: Transaction, found: LateOccurrence, *, now: datetime) -> bool:
     """Whether the rule has a later occurrence that is due, but that the expander has not come to yet."""
-    rule = find_rule(tx, found.rule_id) if found.decided_upto < now else None
-    if rule is None or rule.status is not RuleStatus.ACTIVE:
+    if found.decided_upto >= now:
         return False
-    days = holidays(tx, [rule.holidays])[rule.holidays] if rule.holidays is not None else ()
     try:
+        rule = find_rule(tx, found.rule_id)
+        if rule is None or rule.status is not RuleStatus.ACTIVE:
+            return False
+        days = holidays(tx, [rule.holidays])[rule.holidays] if rule.holidays is not None else ()
         return next(rule.occurrences(found.decided_upto, now, holidays=days), None) is not None
-    except Invalid:  # the expander tells of it
+    except (Invalid, TypeError, ValueError):  # a row that makes no sense stops no claim: the expander tells of it
         return False
