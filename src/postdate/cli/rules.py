@@ -129,7 +129,8 @@ def show(installation: Installation, rule: RuleId, *, tz: DisplayZone = None, as
     with installation.opened() as app:
         found = app.sync.get_rule(rule)
         history = app.sync.rule_history(rule)
-        upcoming = [] if found.status is RuleStatus.ENDED else app.sync.preview_rule(rule, n=5)
+        over = found.status is RuleStatus.ENDED or found.last_error is not None
+        upcoming = [] if over else app.sync.preview_rule(rule, n=5)
     if as_json:
         print_json(rule_json(found) | {"history": [event_json(event) for event in history]})
         return

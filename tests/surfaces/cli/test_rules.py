@@ -95,3 +95,18 @@ async def test_what_was_missed_is_listed(on_sqlite: Shell, sqlite_url: str) -> N
     ]
     later = on_sqlite.done("rules", "missed", "--since", "2027-03-10T00:00Z", "--json").json_lines
     assert [line["nominal_at"] for line in later] == ["2027-03-10T09:00:00Z"]
+
+
+async def test_a_rule_that_cannot_be_read_says_why(on_sqlite: Shell, sqlite_url: str) -> None:
+    clock = ManualClock(datetime(2027, 3, 8, 12, tzinfo=UTC))
+    app = Postdate(sqlite_url, clock=clock)
+    app.action("post")(lambda ctx, payload: None)
+    rule = await app.create_rule("post", {}, cron="0 9 * * *", tz="UTC")
+    with app.kernel.transaction(None) as tx:
+        tx.execute(tx.tables.recurring_schedules.update().values(tz="Mars/Phobos"))
+    clock.advance(timedelta(days=2))
+    await app.tick()
+    await app.close()
+    shown = on_sqlite.done("rules", "show", str(rule.id)).lines
+    assert shown[0].startswith(f"{rule.id} active post 0 9 * * * in Mars/Phobos InvalidZone: ")
+    assert len(shown) == 2, "and what people did to it"
