@@ -218,10 +218,13 @@ class Sources:
 _NEEDED = ("action_type", "thing_id", "at")
 _OPTIONAL = ("tz", "gap", "fold", "target", "occurrence", "expires_at")
 _COLUMNS = {*_NEEDED, "user_id", "payload", *_OPTIONAL}
+_IN_KEY = ("thing_id", "target", "occurrence")
+"""What a table may number, while a key is text."""
 
 
 def _desired(row: Mapping[str, Any]) -> Desired:
     """Return what a row says."""
+    row = {**row, **{name: str(row[name]) for name in _IN_KEY if row.get(name) is not None}}
     given = {name: row[name] for name in _OPTIONAL if row.get(name) is not None}
     payload: Any = row.get("payload")
     if isinstance(payload, str | bytes):
@@ -230,7 +233,6 @@ def _desired(row: Mapping[str, Any]) -> Desired:
         except ValueError:
             payload = None if payload == "" else payload
     if payload is None or isinstance(payload, dict):
-        thing = row["thing_id"]
         others = {name: value for name, value in row.items() if name not in _COLUMNS}
-        payload = {**(payload or {}), **others, "thing_id": thing if thing is None else str(thing)}
+        payload = {**(payload or {}), **others, "thing_id": row["thing_id"]}
     return Desired(action_type=row["action_type"], payload=payload, at=row["at"], user=row.get("user_id"), **given)

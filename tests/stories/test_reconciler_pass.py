@@ -109,6 +109,7 @@ async def test_something_without_a_key_lets_nothing_be_withdrawn_and_the_rest_be
         part = await stage.reconcile(after=10 * A_MINUTE)
     assert (part.inserted, part.withdrawn, part.refused) == (1, 0, 1)
     assert "has no key" in str(part.failed)
+    assert part.refusals[0] in str(part.failed), "the shell and the log show this first"
     assert "payload.thing_id" in part.refusals[0]
     assert [log["event"] for log in logs] == ["a source was not reconciled to the end"]
 

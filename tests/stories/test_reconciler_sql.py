@@ -151,6 +151,16 @@ async def test_a_thing_that_is_finished_there_keeps_what_a_person_retried(app: P
     assert (await reconciled(app, after=10 * A_MINUTE)).kept == {Kept.PARENT_FINISHED: 1}
 
 
+async def test_numbers_in_a_key_are_taken_as_their_text(app: Postdate, posts: Posts) -> None:
+    posts.add("a")
+    row = "select 'publish_post' as action_type, 7 as thing_id, 8 as target, 9 as occurrence, '2027-03-09T09:00Z' as at"
+    app.source("posts", source(desired_sql=f"{row} from posts"))
+    await reconciled(app)
+    (action,) = await app.list()
+    assert (action.thing_id, action.target_key, action.occurrence) == ("7", "8", "9")
+    assert (await reconciled(app)).kept == {Kept.UNCHANGED: 1}
+
+
 async def test_one_thing_is_asked_for_alone(app: Postdate, posts: Posts, team: UUID) -> None:
     for thing in ("a", "b"):
         posts.add(thing)

@@ -131,7 +131,7 @@ class Part:
             async for heard in parts:
                 for error in heard.unreadable:
                     self.tally.refuse(str(error))
-                    self.tally.failed = _UNREADABLE
+                    self.tally.failed = self.tally.failed or f"{_UNREADABLE}: {error}"
                 new = {_digest(key): key for key in heard.desired}
                 again = [new.pop(digest) for digest in new.keys() & self._said]
                 self._said |= new.keys()
