@@ -161,6 +161,27 @@ async def test_numbers_in_a_key_are_taken_as_their_text(app: Postdate, posts: Po
     assert (await reconciled(app)).kept == {Kept.UNCHANGED: 1}
 
 
+@pytest.mark.parametrize(
+    ("kind", "number"), [("bigint", "7"), ("uuid", "0193e000-0000-7000-8000-000000000000")], ids=["bigint", "uuid"]
+)
+@pytest.mark.parametrize("compared", ["id", "cast(id as text)"])
+async def test_what_has_a_number_or_a_uuid_for_its_id_is_withdrawn_as_any_other(
+    app: Postdate, posts: Posts, engine: Engine, kind: str, number: str, compared: str
+) -> None:
+    posts.add(number)
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text(f"alter table posts alter column id type {kind} using id::{kind}"))
+    row = "select 'publish_post' as action_type, id as thing_id, '2027-03-09T09:00Z' as at from posts"
+    parents = f"select id as thing_id, state = 'published' as finished from posts where {compared} in :thing_ids"
+    app.source("posts", source(desired_sql=f"{row} where state = 'approved'", parents_sql=parents))
+    assert (await reconciled(app)).inserted == 1
+    with engine.begin() as connection:
+        connection.execute(text("update posts set state = 'draft'"))
+    part = await reconciled(app, after=10 * A_MINUTE)
+    assert (part.failed, part.withdrawn) == (None, 1)
+
+
 async def test_one_thing_is_asked_for_alone(app: Postdate, posts: Posts, team: UUID) -> None:
     for thing in ("a", "b"):
         posts.add(thing)

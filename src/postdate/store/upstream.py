@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import NullPool, bindparam, event, text
 from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.types import NullType
 
 from postdate.errors import Invalid
 from postdate.store.types import Identifier
@@ -69,7 +70,9 @@ class Upstream:
 
     async def among(self, sql: str, columns: Collection[str], *, thing_ids: Sequence[str]) -> Sequence[RowMapping]:
         """Return the rows of a SELECT that says `in :thing_ids`. Raises `Invalid` where it lacks a column."""
-        asked = text(sql).bindparams(bindparam("thing_ids", list(thing_ids), expanding=True))
+        # without a type: the server takes them for what they are compared with, a uuid or a number too
+        untyped = bindparam("thing_ids", list(thing_ids), expanding=True, type_=NullType())
+        asked = text(sql).bindparams(untyped)
         async with self._reading() as connection:
             result = await connection.execute(asked)
             _require(result.keys(), columns)
