@@ -77,7 +77,7 @@ async def test_a_source_that_fails_half_way_leads_to_no_withdrawal_of_what_it_di
     stage.upstream.breaks = breaks
     part = await stage.reconcile(after=10 * A_MINUTE)
     assert part.failed == "ConnectionResetError: the upstream is gone"
-    assert part.withdrawn == 0
+    assert (part.inserted, part.withdrawn) == (1, 0)
     assert {each.status for each in await stage.app.list()} == {Status.QUEUED}
     stage.upstream.breaks = lambda _workspace, _said: None
     part = await stage.reconcile(after=A_MINUTE)

@@ -76,12 +76,18 @@ class Hearing:
     async def _listen(self, parts: asyncio.Queue[list[Desired] | None], thing_id: str | None) -> None:
         """Run the source's own code in one task from its beginning to its end, as its time-outs may expect."""
         part: list[Desired] = []
-        async with aclosing(self._source.desired(self._workspace, thing_id=thing_id)) as said:  # type: ignore[type-var]
-            async for each in said:
-                part.append(each)
-                if len(part) == BATCH:
-                    await parts.put(part)
-                    part = []
+        try:
+            async with aclosing(self._source.desired(self._workspace, thing_id=thing_id)) as said:  # type: ignore[type-var]
+                async for each in said:
+                    part.append(each)
+                    if len(part) == BATCH:
+                        await parts.put(part)
+                        part = []
+        except Exception:
+            task = asyncio.current_task()
+            if task is not None and not task.cancelling():  # else nobody listens any more
+                await parts.put(part)
+            raise
         await parts.put(part)
         await parts.put(None)
 
@@ -106,7 +112,7 @@ async def _next(parts: asyncio.Queue[list[Desired] | None], listening: asyncio.T
     taking = asyncio.ensure_future(parts.get())
     try:
         await asyncio.wait({taking, listening}, return_when=asyncio.FIRST_COMPLETED)
-        if not taking.done():
+        if not taking.done() and parts.empty():
             await _result(listening)  # it has failed: one that went well leaves something to take
         return await taking
     finally:
