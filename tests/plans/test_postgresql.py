@@ -53,7 +53,9 @@ def test_the_statement_reads_what_it_needs_by_its_index(
     needed = statement.indexes | statement.by_triggers
     assert needed <= used <= needed | statement.either, told(scans)
     assert used & statement.either or not statement.either, told(scans)
-    assert all(scan.rows <= MOST_ROWS and scan.blocks <= MOST_BLOCKS for scan in scans), told(scans)
+    # the entries of a bitmap are counted with those that earlier statements left behind when they were rolled back
+    assert all(scan.rows <= MOST_ROWS for scan in scans if scan.kind != "Bitmap Index Scan"), told(scans)
+    assert all(scan.blocks <= MOST_BLOCKS for scan in scans), told(scans)
 
 
 def told(scans: list[Scan]) -> str:

@@ -36,7 +36,7 @@ _AFTER_FAILURE = timedelta(minutes=1)
 _LONGEST = timedelta(minutes=10)
 """After how long a pass is given up, and done again later: until then no other pass of any process begins."""
 
-_TRIES = 10
+_TRIES = 5
 _PAUSE_BETWEEN_TRIES = 0.2
 
 

@@ -184,9 +184,7 @@ def _ready(provider: Provider | NotConfigured) -> Provider:
 
 def _log(ctx: Context, payload: Reminder) -> Published:
     """Write one structured line; it has no id of its own."""
-    ctx.log.info(
-        "reminder", text=payload.text, thing_id=payload.thing_id, target=ctx.target, action_id=ctx.idempotency_key
-    )
+    ctx.log.info("reminder", text=payload.text, thing_id=payload.thing_id, target=ctx.target)
     return Published()
 
 

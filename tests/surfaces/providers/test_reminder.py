@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
 from urllib.parse import parse_qs
 
 import pytest
@@ -45,7 +46,8 @@ async def test_it_is_a_structured_line_in_the_log_unless_it_says_otherwise(http:
             "text": "Call Ana",
             "thing_id": "ticket-7",
             "target": "support",
-            "action_id": str(ACTION_ID),
+            "action": str(ACTION_ID),
+            "action_type": ANY,
         }
     ]
 
