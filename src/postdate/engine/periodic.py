@@ -33,9 +33,6 @@ _log = structlog.get_logger("postdate")
 _AFTER_FAILURE = timedelta(minutes=1)
 """How long a pass that failed is left alone, where it is not due earlier."""
 
-_LONGEST = timedelta(minutes=10)
-"""After how long a pass is given up, and done again later: until then no other pass of any process begins."""
-
 _TRIES = 5
 _PAUSE_BETWEEN_TRIES = 0.2
 
@@ -52,7 +49,10 @@ class Pass(Protocol):
         """How long after one run has begun the next one is due."""
 
     async def run_once(self, now: datetime) -> object:
-        """Do it once, and return a report: what was found and done. What it raises is logged, and it is done again."""
+        """Do it once, and return a report: what was found and done. What it raises is logged, and it is done again.
+
+        It bounds each of its waits itself: as long as it goes on, no other pass of any process begins.
+        """
 
 
 class Periodic:
@@ -119,8 +119,7 @@ class Periodic:
             wait = await self._kernel.work(partial(_wait, each=each, now=now), read_only=True)
             if wait > timedelta(0):
                 return False, None, wait
-            async with asyncio.timeout(_LONGEST.total_seconds()):
-                report = await each.run_once(now)
+            report = await each.run_once(now)
             await self._kernel.work(lambda tx: note_run(tx, each.name, at=now))
             return True, report, each.interval
 
