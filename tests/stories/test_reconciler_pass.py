@@ -17,6 +17,7 @@ from postdate import (
     Keep,
     Kept,
     OnHold,
+    OverlapTaken,
     Parent,
     PassRunning,
     Postdate,
@@ -319,6 +320,14 @@ async def test_what_was_scheduled_by_hand_is_taken_over_once_its_source_speaks_o
     await stage.reconcile(after=10 * A_MINUTE)
     assert (await stage.app.get(found.id)).reason is Reason.ORPHANED
     assert (await stage.app.get(apart.id)).status is Status.QUEUED, "no source ever spoke of it"
+
+
+async def test_what_is_taken_over_goes_on_keeping_others_from_overlapping_with_it(stage: Stage) -> None:
+    await stage.app.schedule(TYPE, {"thing_id": "a"}, at=LATER, workspace=stage.workspace, overlap_key="one")
+    stage.approve("a", LATER + A_MINUTE)
+    assert (await stage.reconcile()).replaced == 1
+    with pytest.raises(OverlapTaken):
+        await stage.app.schedule(TYPE, {"thing_id": "b"}, at=LATER, workspace=stage.workspace, overlap_key="one")
 
 
 async def test_two_sources_do_not_take_from_each_other(stage: Stage) -> None:

@@ -82,6 +82,7 @@ class Standing:
     """Of what its source said: a person's move keeps it, posting once more what went out does not. None for none."""
     created_at: datetime
     claimed: bool
+    overlap_key: str | None = None
 
     @property
     def thing_id(self) -> str:
@@ -125,6 +126,8 @@ class Replace:
 
     key: str
     action_id: UUID
+    overlap_key: str | None = None
+    """What the one keeps others from overlapping with, and so does the other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,7 +179,7 @@ def _wanted(wish: Wish, history: History) -> Step:
         return _kept(standing, Kept.ANOTHERS)
     if standing.claimed:
         return _kept(standing, Kept.CLAIMED)
-    return Replace(key=wish.key, action_id=standing.action_id)
+    return Replace(key=wish.key, action_id=standing.action_id, overlap_key=standing.overlap_key)
 
 
 def _unwanted(standing: Standing, history: History, now: datetime) -> Step:

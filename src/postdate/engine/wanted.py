@@ -107,6 +107,7 @@ class _Asking:
             origin=RECONCILER,
             origin_id=scope.source,
             replaces_id=step.action_id if isinstance(step, Replace) else None,
+            overlap_key=step.overlap_key if isinstance(step, Replace) else None,
             created_at=scope.now,
             fingerprint=fingerprint,
         )

@@ -34,8 +34,9 @@ def standing_under(tx: Transaction, keys: Collection[str]) -> dict[str, Standing
             origin=origin,
             fingerprint=fingerprint,
             created_at=created_at,
+            overlap_key=overlap_key,
         )
-        for action_id, key, source, workspace_id, lease_until, origin, fingerprint, created_at in found
+        for action_id, key, source, workspace_id, lease_until, origin, fingerprint, created_at, overlap_key in found
     }
 
 
@@ -86,6 +87,7 @@ def _active(tx: Transaction) -> Select[Any]:
         a.c.origin,
         a.c.fingerprint,
         a.c.created_at,
+        q.c.overlap_key,
     )
     return standing.join_from(q, a, a.c.id == q.c.action_id).where(one_of_named(tx, q.c.key, "keys"))
 
