@@ -22,7 +22,7 @@ from postdate.cli.options import (
     TzOption,
     actor_or_login,
 )
-from postdate.cli.printing import action_json, print_json, print_line
+from postdate.cli.printing import print_moved
 from postdate.domain.states import Status
 from postdate.errors import Invalid, MoveRefused, NotFound, Refused
 
@@ -86,7 +86,7 @@ def reschedule(
             actor=actor_or_login(actor),
             note=note,
         )
-    _print(moved, as_json=as_json)
+    print_moved(moved, as_json=as_json)
 
 
 @command
@@ -101,7 +101,7 @@ def post_now(
     """Fire a queued action now, or publish once more one that is published; a new action takes its place."""
     with installation.opened() as app:
         moved = app.sync.post_now(action, actor=actor_or_login(actor), note=note)
-    _print(moved, as_json=as_json)
+    print_moved(moved, as_json=as_json)
 
 
 @command
@@ -133,7 +133,7 @@ def confirm(
     """Say that an unconfirmed action did go out: it is published."""
     with installation.opened() as app:
         found = app.sync.confirm(action, provider_id=provider_id, actor=actor_or_login(actor), note=note)
-    _print(found, as_json=as_json)
+    print_moved(found, as_json=as_json)
 
 
 @command
@@ -148,7 +148,7 @@ def dismiss(
     """Say that an unconfirmed action did not go out: it stays failed, and the thing can be scheduled again."""
     with installation.opened() as app:
         found = app.sync.dismiss(action, actor=actor_or_login(actor), note=note)
-    _print(found, as_json=as_json)
+    print_moved(found, as_json=as_json)
 
 
 def _each(actions: Sequence[str], move: Callable[[str], Action], *, as_json: bool) -> None:
@@ -156,16 +156,9 @@ def _each(actions: Sequence[str], move: Callable[[str], Action], *, as_json: boo
     codes = []
     for action in actions:
         try:
-            _print(move(action), as_json=as_json)
+            print_moved(move(action), as_json=as_json)
         except (Invalid, NotFound, Refused) as error:
             tell(error)
             codes.append(exit_code(error))
     if codes:
         raise typer.Exit(codes[0] if len(actions) == 1 else ExitCode.PARTLY_DONE)
-
-
-def _print(action: Action, *, as_json: bool) -> None:
-    if as_json:
-        print_json(action_json(action))
-    else:
-        print_line(action)

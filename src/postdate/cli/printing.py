@@ -98,6 +98,14 @@ def print_line(action: Action) -> None:
     Stdout().print(Text(f"{action.id} {_standing(action)}, due {instant_text(action.publish_at)}"))
 
 
+def print_moved(action: Action, *, as_json: bool) -> None:
+    """Print what a move has made of an action, for a person or for a program."""
+    if as_json:
+        print_json(action_json(action))
+    else:
+        print_line(action)
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one object on one line."""
     ascii_only = (sys.stdout.encoding or "").lower() != "utf-8"

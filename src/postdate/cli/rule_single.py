@@ -18,7 +18,7 @@ from postdate.cli.options import (
     TzOption,
     actor_or_login,
 )
-from postdate.cli.printing import action_json, print_json, print_line
+from postdate.cli.printing import print_moved
 from postdate.cli.rule_options import (
     EndsOption,
     ExdateOption,
@@ -63,10 +63,7 @@ def move(
     """Let one occurrence happen at another time."""
     with installation.opened() as app:
         action = app.sync.move_occurrence(rule, when, to=to, actor=actor_or_login(actor), note=note)
-    if as_json:
-        print_json(action_json(action))
-    else:
-        print_line(action)
+    print_moved(action, as_json=as_json)
 
 
 @command
@@ -100,10 +97,7 @@ def run_now(
     """Fire what a rule fires, now and beside its occurrences."""
     with installation.opened() as app:
         action = app.sync.run_now(rule, actor=actor_or_login(actor), note=note)
-    if as_json:
-        print_json(action_json(action))
-    else:
-        print_line(action)
+    print_moved(action, as_json=as_json)
 
 
 @command

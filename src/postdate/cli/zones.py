@@ -11,10 +11,9 @@ from postdate.cli.command import command
 from postdate.cli.failure import plain, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import ActionId, ActorOption, JsonFlag, NoteOption, actor_or_login
-from postdate.cli.printing import Stdout, action_json, instant_text, print_json, print_line
+from postdate.cli.printing import Stdout, instant_text, print_json, print_moved
 
 if TYPE_CHECKING:
-    from postdate.domain.action import Action
     from postdate.domain.intent import Shift
     from postdate.verbs.zones import ZoneCheck
 
@@ -60,7 +59,7 @@ def follow(
     """Move an action to the instant that its wall time means now; one that is past fires it at once."""
     with installation.opened() as app:
         moved = app.sync.follow_zone(action, actor=actor_or_login(actor), note=note)
-    _print_action(moved, as_json=as_json)
+    print_moved(moved, as_json=as_json)
 
 
 @command
@@ -75,14 +74,7 @@ def pin(
     """Let an action keep its instant, whatever its wall time comes to mean."""
     with installation.opened() as app:
         pinned = app.sync.pin_zone(action, actor=actor_or_login(actor), note=note)
-    _print_action(pinned, as_json=as_json)
-
-
-def _print_action(action: Action, *, as_json: bool) -> None:
-    if as_json:
-        print_json(action_json(action))
-    else:
-        print_line(action)
+    print_moved(pinned, as_json=as_json)
 
 
 def _print(shift: Shift) -> None:

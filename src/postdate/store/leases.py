@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy import select, update
 
-from postdate.store.queue import hold_queued
-from postdate.store.sets import one_of, rowset
+from postdate.store.sets import one_of, rowset, unlocked
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,22 +44,21 @@ def renew_leases(tx: Transaction, leases: Collection[Lease], *, lease_until: dat
     if not leases:
         return set()
     q = tx.tables.queue
-    free = hold_queued(tx, {action_id for action_id, _ in leases})
-    rows = [{"action_id": action_id, "lease_token": token} for action_id, token in leases if action_id in free]
+    wanted = one_of(tx, q.c.action_id, [action_id for action_id, _ in leases])
+    rows = [{"action_id": action_id, "lease_token": token} for action_id, token in leases]
     source = rowset(tx, "held", {name: q.c[name].type for name in ("action_id", "lease_token")}, rows)
     tx.execute(
         update(q)
         # both conditions: the join brings the tokens, the set of ids keeps the plan on the primary key
         .where(
             q.c.action_id == source.c.action_id,
-            one_of(tx, q.c.action_id, list(free)),
+            unlocked(tx, q.c.action_id, wanted),
             q.c.lease_token == source.c.lease_token,
         )
         .values(lease_until=lease_until)
     )
-    asked = one_of(tx, q.c.action_id, [action_id for action_id, _ in leases])
     standing = {
-        (row.action_id, row.lease_token) for row in tx.execute(select(q.c.action_id, q.c.lease_token).where(asked))
+        (row.action_id, row.lease_token) for row in tx.execute(select(q.c.action_id, q.c.lease_token).where(wanted))
     }
     return standing & set(leases)
 
