@@ -22,7 +22,7 @@ from postdate.engine.withdraw import withdraw_window
 from postdate.store.actions import insert_actions
 from postdate.store.occurrences import claim_lines, moved_lines, skip_lines, take_up_moved, turns
 from postdate.store.owners import missing_owners
-from postdate.store.rules import hold_rules_to_look_at, holidays, note_looks, rules_to_look_at
+from postdate.store.rules import calendars_in_change, hold_rules_to_look_at, holidays, note_looks, rules_to_look_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +44,9 @@ MOST_ACTIONS = 5_000
 
 LOOK_AGAIN = timedelta(hours=1)
 """When a rule is looked at again that could not be read."""
+
+LOOK_ANEW = timedelta(minutes=1)
+"""When a rule is looked at again whose calendar of holidays somebody was changing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +105,9 @@ def look_at_batch(kernel: Kernel, tx: Transaction, *, now: datetime) -> ExpandRe
 def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, now: datetime) -> ExpandReport:
     """Look at rules that this transaction holds, as it does their owners."""
     rules = [_anew(kernel, tx, rule, now=now) for rule in rules]
-    calendars = holidays(tx, {rule.holidays for rule in rules if rule.holidays is not None})
+    kept = {rule.holidays for rule in rules if rule.holidays is not None}
+    in_change = calendars_in_change(tx, kept)
+    calendars = holidays(tx, kept)
     taken = turns(tx, [rule.id for rule in rules if rule.overlap == "skip"])
     window = kernel.settings.rule_window
     seen: dict[UUID, Expansion] = {}
@@ -121,7 +126,9 @@ def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, 
             seen[rule.id] = expansion
     rules = [rule for rule in rules if rule.id in seen or rule.id in failed]
     materialised = _materialise(tx, requests, seen, now=now)
-    note_looks(tx, [_looked(rule, seen.get(rule.id), failed.get(rule.id), now=now) for rule in rules])
+    looked = [_looked(rule, seen.get(rule.id), failed.get(rule.id), now=now) for rule in rules]
+    unsure = {rule.id for rule in rules if rule.holidays in in_change}
+    note_looks(tx, [_anew_soon(each, now=now) if each["id"] in unsure else each for each in looked])
     return ExpandReport(
         looked=len(rules),
         materialised=materialised,
@@ -208,12 +215,24 @@ def request_of(
 
 def _looked(rule: RecurringRule, expansion: Expansion | None, error: str | None, *, now: datetime) -> dict[str, object]:
     if expansion is None:
-        kept = {"last_materialized_at": rule.last_materialized_at, "look_at": now + LOOK_AGAIN}
-        return {"id": rule.id, "status": str(rule.status), "last_error": error, **kept}
+        return {
+            "id": rule.id,
+            "status": str(rule.status),
+            "last_materialized_at": rule.last_materialized_at,
+            "look_at": now + LOOK_AGAIN,
+            "reroll_from": None,
+            "last_error": error,
+        }
     return {
         "id": rule.id,
         "status": str(RuleStatus.ENDED if expansion.ends else rule.status),
         "last_materialized_at": expansion.upto,
         "look_at": expansion.look_at,
+        "reroll_from": None,
         "last_error": None,
     }
+
+
+def _anew_soon(looked: Mapping[str, object], *, now: datetime) -> Mapping[str, object]:
+    """Return what a look came to, such that it is soon decided anew: the days that it went by were being changed."""
+    return {**looked, "status": str(RuleStatus.ACTIVE), "look_at": now + LOOK_ANEW, "reroll_from": now}

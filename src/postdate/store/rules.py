@@ -6,22 +6,22 @@ from dataclasses import fields
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, insert, literal_column, null, select, update
+from sqlalchemy import Text, bindparam, delete, func, insert, literal, literal_column, select, update
 
 from postdate.domain.rule import RecurringRule, RuleStatus
-from postdate.store.sets import one_of, one_of_named, rowset_named, rowset_texts, set_text
+from postdate.store.sets import one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import RowMapping, Select, Update
+    from sqlalchemy import ColumnElement, RowMapping, Select, Update
 
     from postdate.store.transaction import Transaction
 
 _SAME = tuple(each.name for each in fields(RecurringRule) if each.name not in {"grace", "status"})
-_LOOKED = ("id", "status", "last_materialized_at", "look_at", "last_error")
+_LOOKED = ("id", "status", "last_materialized_at", "look_at", "reroll_from", "last_error")
 
 
 def insert_rule(tx: Transaction, rule: RecurringRule) -> None:
@@ -104,7 +104,7 @@ def _held_to_look_at(tx: Transaction) -> Select[Any]:
 
 
 def note_looks(tx: Transaction, looked: Sequence[Mapping[str, Any]]) -> None:
-    """Write what looks at held rules came to: `id`, `status`, `last_materialized_at`, `look_at`, `last_error`."""
+    """Write what looks at held rules came to: rows of their `id` and what a look may change (`_LOOKED`)."""
     if looked:
         tx.execute(tx.prepared(_noted), rowset_texts(tx, "looked", _looked_types(tx), looked) | _ids(tx, looked))
 
@@ -116,7 +116,7 @@ def _noted(tx: Transaction) -> Update:
         update(r)
         # both conditions: the join brings the values, the set of ids keeps the plan on the primary key
         .where(r.c.id == source.c.id, one_of_named(tx, r.c.id, "ids"))
-        .values({name: source.c[name] for name in _LOOKED[1:]} | {"reroll_from": null()})
+        .values({name: source.c[name] for name in _LOOKED[1:]})
     )
 
 
@@ -136,13 +136,37 @@ def next_look(tx: Transaction) -> datetime | None:
 
 
 def set_holidays(tx: Transaction, calendar: str, days: Mapping[str, str | None], *, now: datetime) -> None:
-    """Let these be the days of a calendar, with their names, and its rules be decided anew at the next look."""
+    """Let these be the days of a calendar, with their names, and its rules be decided anew at the next look.
+
+    It waits for whoever decides by the calendar as it was (`calendars_in_change`): what they wrote is decided anew.
+    """
     h, r = tx.tables.holiday_calendars, tx.tables.recurring_schedules
+    if not tx.is_sqlite:
+        tx.execute(select(func.pg_advisory_xact_lock(_calendar_lock(tx, literal(calendar, Text)))))
     tx.execute(delete(h).where(h.c.calendar == calendar))
     if days:
         tx.execute(insert(h), [{"calendar": calendar, "day": day, "name": name} for day, name in days.items()])
     anew = update(r).where(r.c.holidays == calendar, r.c.status == _active(tx))
     tx.execute(anew.values(look_at=now, reroll_from=now))
+
+
+def calendars_in_change(tx: Transaction, calendars: Collection[str]) -> set[str]:
+    """Return those of the calendars that another transaction is changing; keep the others as they are until this ends.
+
+    Who decides by one that is in change sees its old days, and is not seen by who changes it: it has to decide anew
+    later. It does not wait, since it holds rules that the other is to write. SQLite has one writer, and so none.
+    """
+    if tx.is_sqlite or not calendars:
+        return set()
+    named = rowset(tx, "asked", {"name": Text()}, [{"name": calendar} for calendar in sorted(calendars)])
+    kept = func.pg_try_advisory_xact_lock_shared(_calendar_lock(tx, named.c.name))
+    return {row.name for row in tx.execute(select(named.c.name, kept.label("kept"))) if not row.kept}
+
+
+def _calendar_lock(tx: Transaction, calendar: ColumnElement[str]) -> ColumnElement[int]:
+    """Return the number of a calendar's advisory lock, which is of the transaction: it works behind a pooler too."""
+    place = literal(f"{tx.tables.names.qualifier('postgresql')}holidays ", Text)
+    return func.hashtextextended(place.concat(calendar), 0)
 
 
 def holidays(tx: Transaction, calendars: Collection[str]) -> dict[str, dict[str, str | None]]:
