@@ -70,7 +70,7 @@ from postdate.settings import Settings
 from postdate.sources import Desired, Source, SqlSource
 from postdate.store.endpoints import DisabledEndpoint
 from postdate.store.heartbeat import Due
-from postdate.verbs import UNCHANGED, Hold, NewAction, Release, Upcoming, ZoneCheck
+from postdate.verbs import UNCHANGED, Hold, NewAction, Recurrence, Release, RuleTerms, Upcoming, ZoneCheck
 
 __all__ = [
     "UNCHANGED",
@@ -132,6 +132,7 @@ __all__ = [
     "Reason",
     "ReconcileReport",
     "Reconciled",
+    "Recurrence",
     "RecurringRule",
     "Refused",
     "Rejected",
@@ -142,6 +143,7 @@ __all__ = [
     "RuleMoveRefused",
     "RuleNotFound",
     "RuleOccurrence",
+    "RuleTerms",
     "SchemaMismatch",
     "Settings",
     "Shift",

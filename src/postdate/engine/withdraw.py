@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from postdate.domain.rule import OccurrenceState, nominal_instant
+from postdate.domain.rule import OccurrenceState, nominal_instant, occurrence_name
 from postdate.domain.states import Cause, Reason
 from postdate.hooks import tell_settled
 from postdate.store.occurrences import lines_of, queued_of, withdraw_lines
@@ -56,10 +56,27 @@ def withdraw_moved(
     return _withdraw(kernel, tx, rule, wanted, now=now, actor=actor, note=None)
 
 
+def withdraw_occurrences(
+    kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime, actor: str, note: str | None = None
+) -> frozenset[UUID]:
+    """Withdraw every occurrence of the rule that is queued, moved and overdue ones too; return these actions.
+
+    What a person has asked for beside them stays: nothing would bring it back.
+    """
+    queued = {each.action_id: each for each in queued_of(tx, rule.id) if nominal_of(each) is not None}
+    return _withdraw(kernel, tx, rule, queued, now=now, actor=actor, note=note)
+
+
+def nominal_of(queued: QueuedOccurrence) -> datetime | None:
+    """Return the nominal instant (UTC) of a queued action; None for what a person asked for beside the occurrences."""
+    at = nominal_instant(queued.occurrence)
+    return at if at is not None and occurrence_name(at) == queued.occurrence else None
+
+
 def withdraw_all(
     kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime, actor: str, note: str | None = None
 ) -> frozenset[UUID]:
-    """Withdraw everything of the rule that is queued, moved and overdue ones too; return these actions."""
+    """Withdraw everything of the rule that is queued, whoever asked for it; return these actions."""
     queued = {each.action_id: each for each in queued_of(tx, rule.id)}
     return _withdraw(kernel, tx, rule, queued, now=now, actor=actor, note=note)
 
@@ -77,7 +94,7 @@ def _withdraw(
     gone = withdraw_queued(
         tx, list(queued), cause=Cause.WITHDRAW, reason=Reason.RULE_CHANGED, now=now, actor=actor, note=note
     )
-    nominal = {nominal_instant(queued[action_id].occurrence): queued[action_id].publish_at for action_id in gone}
+    nominal = {nominal_of(queued[action_id]): queued[action_id].publish_at for action_id in gone}
     withdraw_lines(tx, rule.id, {at: publish_at for at, publish_at in nominal.items() if at is not None}, now=now)
     tell_settled(tx, kernel.registry, {action_id: queued[action_id].action_type for action_id in gone}, now=now)
     return gone

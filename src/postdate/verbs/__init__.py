@@ -14,10 +14,11 @@ from postdate.verbs.planning import plan_for, reconcile
 from postdate.verbs.quiet import clear_quiet_hours, quiet_hours, set_quiet_hours
 from postdate.verbs.read import get, history, list_actions
 from postdate.verbs.releasing import Hold, Release, held, release
+from postdate.verbs.rule_terms import UNCHANGED, Recurrence, RuleTerms
 from postdate.verbs.rules import create_rule, update_rule
-from postdate.verbs.rules_asked import UNCHANGED
 from postdate.verbs.rules_holidays import holidays, set_holidays
-from postdate.verbs.rules_reading import Upcoming, get_rule, list_rules, missed, preview_rule, rule_history
+from postdate.verbs.rules_preview import Upcoming, preview_rule
+from postdate.verbs.rules_reading import get_rule, list_rules, missed, rule_history
 from postdate.verbs.rules_single import move_occurrence, override_occurrence, run_now, skip_occurrence
 from postdate.verbs.rules_standing import end_rule, pause_rule, resume_rule
 from postdate.verbs.schedule import schedule, schedule_many
@@ -28,7 +29,9 @@ __all__ = [
     "UNCHANGED",
     "Hold",
     "NewAction",
+    "Recurrence",
     "Release",
+    "RuleTerms",
     "Upcoming",
     "ZoneCheck",
     "cancel",

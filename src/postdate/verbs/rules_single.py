@@ -17,11 +17,11 @@ from postdate.store.occurrences import find_line, queued_of, write_line
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.reading import find_action
 from postdate.store.rules import holidays, save_rule
-from postdate.verbs.arguments import DEFAULT_ACTOR, actor_name, note_text
+from postdate.verbs.arguments import DEFAULT_ACTOR
 from postdate.verbs.intake import why_refused
 from postdate.verbs.read import existing
-from postdate.verbs.rules import Hand, held_rule
 from postdate.verbs.rules_asked import named_instant
+from postdate.verbs.rules_held import Hand, changing_rules
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -48,11 +48,8 @@ def skip_occurrence(
 
     Idempotent. Raises `RuleNotFound`, `RuleMoveRefused`, `OccurrenceNotFound`, or `MoveRefused` where it has begun.
     """
-    actor, note = actor_name(actor), note_text(note)
-    with kernel.transaction(connection) as tx:
-        now = kernel.now(tx)
-        held = held_rule(tx, rule, verb="skip an occurrence of")
-        hand = Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note)
+    with changing_rules(kernel, connection, actor=actor, note=note) as hand:
+        held, tx, now = hand.hold(rule, verb="skip an occurrence of"), hand.tx, hand.now
         at, line = _occurrence(tx, held, occurrence)
         if line is not None and line.reason is SkipReason.USER:
             return line
@@ -81,11 +78,8 @@ def move_occurrence(
     however far ahead. A wall time is read in the rule's zone. Raises `RuleNotFound`, `RuleMoveRefused` (of a paused
     rule, too), `OccurrenceNotFound`, `MoveRefused` where it has begun, and what `schedule` raises.
     """
-    actor, note = actor_name(actor), note_text(note)
-    with kernel.transaction(connection) as tx:
-        now = kernel.now(tx)
-        held = held_rule(tx, rule, verb="move an occurrence of")
-        hand = Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note)
+    with changing_rules(kernel, connection, actor=actor, note=note) as hand:
+        held, tx, now = hand.hold(rule, verb="move an occurrence of"), hand.tx, hand.now
         if held.status is RuleStatus.PAUSED:
             raise RuleMoveRefused(held.id, verb="move an occurrence of", status=held.status)
         at, line = _occurrence(tx, held, occurrence)
@@ -111,11 +105,8 @@ def override_occurrence(
 
     Raises `RuleNotFound`, `RuleMoveRefused`, `OccurrenceNotFound`, `InvalidPayload`, or `MoveRefused` where it has run.
     """
-    actor, note = actor_name(actor), note_text(note)
-    with kernel.transaction(connection) as tx:
-        now = kernel.now(tx)
-        held = held_rule(tx, rule, verb="override an occurrence of")
-        hand = Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note)
+    with changing_rules(kernel, connection, actor=actor, note=note) as hand:
+        held, tx, now = hand.hold(rule, verb="override an occurrence of"), hand.tx, hand.now
         at, line = _occurrence(tx, held, occurrence)
         name = occurrence_name(at)
         kept = {each: said for each, said in held.overrides.items() if each != name}
@@ -150,21 +141,19 @@ def run_now(
     Where they must not overlap, it takes the place of the next one, and `OverlapTaken` is raised while one runs. Raises
     `RuleNotFound`, `RuleMoveRefused`, and what `schedule` raises.
     """
-    actor, note = actor_name(actor), note_text(note)
-    with kernel.transaction(connection) as tx:
-        now = kernel.now(tx)
-        held = held_rule(tx, rule, verb="run")
-        hand = Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note)
+    with changing_rules(kernel, connection, actor=actor, note=note) as hand:
+        held, tx, now = hand.hold(rule, verb="run"), hand.tx, hand.now
         if held.overlap == "skip":
-            _make_way(kernel, tx, held, now=now, actor=actor)
+            _make_way(hand, held)
         new = replace(request_of(kernel, held, now, now=now), occurrence=f"run {occurrence_name(now)}", intent=None)
         hand.tell(held, "run_now", action=str(new.id))
         return _insert(tx, new)
 
 
-def _make_way(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime, actor: str) -> None:
-    withdraw_window(kernel, tx, rule, now=now, actor=actor)
-    save_rule(tx, replace(rule, last_materialized_at=now, look_at=now))
+def _make_way(hand: Hand, rule: RecurringRule) -> None:
+    """Withdraw the next occurrence, which comes back when what takes its place has ended."""
+    withdraw_window(hand.kernel, hand.tx, rule, now=hand.now, actor=hand.actor)
+    save_rule(hand.tx, replace(rule, last_materialized_at=hand.now, look_at=hand.now))
 
 
 def _occurrence(tx: Transaction, rule: RecurringRule, named: datetime | str) -> tuple[datetime, RuleOccurrence | None]:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from postdate.domain.rule import RecurringRule, RuleStatus
 from postdate.engine.expand import look_at, restore_moved
-from postdate.engine.withdraw import withdraw_all
+from postdate.engine.withdraw import withdraw_all, withdraw_occurrences
 from postdate.store.rules import save_rule
-from postdate.verbs.arguments import DEFAULT_ACTOR, actor_name, note_text
-from postdate.verbs.rules import Hand, existing_rule, held_rule
+from postdate.verbs.arguments import DEFAULT_ACTOR
+from postdate.verbs.rules_held import Hand, changing_rules, existing_rule
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -26,21 +26,17 @@ def pause_rule(
     note: str | None = None,
     connection: Connectable | Unbegun | None = None,
 ) -> RecurringRule:
-    """Let nothing more start of a rule until it is resumed: what is queued is withdrawn, what runs goes on.
+    """Let no occurrence of a rule start until it is resumed: those that are queued are withdrawn, what runs goes on.
 
-    Idempotent. Raises `RuleNotFound`, or `RuleMoveRefused`.
+    What a person asked for beside them, by `run_now` or `post_now`, stays queued. Idempotent. Raises `RuleNotFound`, or
+    `RuleMoveRefused`.
     """
-    actor, note = actor_name(actor), note_text(note)
-    with kernel.transaction(connection) as tx:
-        now = kernel.now(tx)
-        old = held_rule(tx, rule, verb="pause")
-        if old.status is RuleStatus.PAUSED:
-            return old
-        withdraw_all(kernel, tx, old, now=now, actor=actor, note=note)
-        paused = replace(old, status=RuleStatus.PAUSED, version=old.version + 1)
-        save_rule(tx, paused)
-        Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note).tell(paused, "rule_paused")
-        return paused
+    with changing_rules(kernel, connection, actor=actor, note=note) as hand:
+        held = hand.hold(rule, verb="pause")
+        if held.status is RuleStatus.PAUSED:
+            return held
+        withdraw_occurrences(kernel, hand.tx, held, now=hand.now, actor=hand.actor, note=hand.note)
+        return _now(hand, replace(held, status=RuleStatus.PAUSED))
 
 
 def resume_rule(
@@ -55,18 +51,14 @@ def resume_rule(
 
     Idempotent. Raises `RuleNotFound`, or `RuleMoveRefused`.
     """
-    actor, note = actor_name(actor), note_text(note)
-    with kernel.transaction(connection) as tx:
-        now = kernel.now(tx)
-        old = held_rule(tx, rule, verb="resume")
-        if old.status is RuleStatus.ACTIVE:
-            return old
-        active = replace(old, status=RuleStatus.ACTIVE, version=old.version + 1, last_materialized_at=now, look_at=now)
-        save_rule(tx, active)
-        Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note).tell(active, "rule_resumed")
-        look_at(kernel, tx, [active], now=now)
-        restore_moved(kernel, tx, active, now=now)
-        return existing_rule(tx, active.id)
+    with changing_rules(kernel, connection, actor=actor, note=note) as hand:
+        held, now = hand.hold(rule, verb="resume"), hand.now
+        if held.status is RuleStatus.ACTIVE:
+            return held
+        active = _now(hand, replace(held, status=RuleStatus.ACTIVE, last_materialized_at=now, look_at=now))
+        look_at(kernel, hand.tx, [active], now=now)
+        restore_moved(kernel, hand.tx, active, now=now)
+        return existing_rule(hand.tx, active.id)
 
 
 def end_rule(
@@ -77,18 +69,26 @@ def end_rule(
     note: str | None = None,
     connection: Connectable | Unbegun | None = None,
 ) -> RecurringRule:
-    """End a rule for good: what is queued is withdrawn; what runs goes on and is recorded (SC32).
+    """End a rule for good: all that is queued of it is withdrawn; what runs goes on and is recorded (SC32).
 
     Idempotent. Raises `RuleNotFound`.
     """
-    actor, note = actor_name(actor), note_text(note)
-    with kernel.transaction(connection) as tx:
-        now = kernel.now(tx)
-        old = held_rule(tx, rule, verb="end", ended_too=True)
-        withdraw_all(kernel, tx, old, now=now, actor=actor, note=note)
-        if old.status is RuleStatus.ENDED:
-            return old
-        ended = replace(old, status=RuleStatus.ENDED, version=old.version + 1)
-        save_rule(tx, ended)
-        Hand(kernel=kernel, tx=tx, now=now, actor=actor, note=note).tell(ended, "rule_ended")
-        return ended
+    with changing_rules(kernel, connection, actor=actor, note=note) as hand:
+        held = hand.hold(rule, verb="end", ended_too=True)
+        withdraw_all(kernel, hand.tx, held, now=hand.now, actor=hand.actor, note=hand.note)
+        return held if held.status is RuleStatus.ENDED else _now(hand, replace(held, status=RuleStatus.ENDED))
+
+
+_CAUSES = {
+    RuleStatus.PAUSED: "rule_paused",
+    RuleStatus.ACTIVE: "rule_resumed",
+    RuleStatus.ENDED: "rule_ended",
+}
+
+
+def _now(hand: Hand, rule: RecurringRule) -> RecurringRule:
+    """Let the rule stand so from now on, and its history say so."""
+    standing = replace(rule, version=rule.version + 1)
+    save_rule(hand.tx, standing)
+    hand.tell(standing, _CAUSES[standing.status])
+    return standing

@@ -68,6 +68,7 @@ PROMISED = """
     Reason
     ReconcileReport
     Reconciled
+    Recurrence
     RecurringRule
     Refused
     Rejected
@@ -78,6 +79,7 @@ PROMISED = """
     RuleMoveRefused
     RuleNotFound
     RuleOccurrence
+    RuleTerms
     SchemaMismatch
     Settings
     Shift
