@@ -21,7 +21,7 @@ from postdate.domain.action import SEPARATOR
 from postdate.domain.reconcile import Parent
 from postdate.errors import Invalid, InvalidPayload, UnknownSource
 from postdate.store.database import Database
-from postdate.store.upstream import Upstream, parameters_of
+from postdate.store.upstream import Reading, Upstream, parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
@@ -141,15 +141,25 @@ class SqlReading:
         self._upstream = upstream
 
     async def desired(self, workspace: UUID | None, *, thing_id: str | None = None) -> AsyncIterator[Desired]:
-        """Yield a `Desired` for each row."""
-        sql = self._source.desired_sql
-        async for row in self._upstream.rows(sql, _NEEDED, workspace=workspace, thing_id=thing_id):
-            yield _desired(row)
+        """Yield a `Desired` for each row, and then try `parents_sql`, which is needed for withdrawals alone.
+
+        A mistake in it is to be heard of at once, and not on the day when something is taken back.
+        """
+        sql, said = self._source.desired_sql, None
+        async with self._upstream.reading() as tables:
+            async for row in tables.rows(sql, _NEEDED, workspace=workspace, thing_id=thing_id):
+                said = row["thing_id"] if said is None else said
+                yield _desired_of(row)
+            await self._parents(tables, [None if said is None else str(said)])
 
     async def parents(self, thing_ids: Sequence[str]) -> Mapping[str, Parent]:
         """Ask for them all at once."""
-        rows = await self._upstream.among(self._source.parents_sql, ("thing_id", "finished"), thing_ids=thing_ids)
-        return {str(row["thing_id"]): Parent.FINISHED if row["finished"] else Parent.OPEN for row in rows}
+        async with self._upstream.reading() as tables:
+            return await self._parents(tables, thing_ids)
+
+    async def _parents(self, tables: Reading, thing_ids: Sequence[str | None]) -> Mapping[str, Parent]:
+        rows = await tables.among(self._source.parents_sql, ("thing_id", "finished"), thing_ids=thing_ids)
+        return {str(row["thing_id"]): _parent_of(row["finished"]) for row in rows}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,8 +232,14 @@ _IN_KEY = ("thing_id", "target", "occurrence")
 """What a table may number, while a key is text."""
 
 
-def _desired(row: Mapping[str, Any]) -> Desired:
-    """Return what a row says."""
+def _parent_of(finished: object) -> Parent:
+    """Return how a thing stands. Raises `Invalid` for what is no boolean: text is true, whatever it says."""
+    if finished is not None and not isinstance(finished, bool | int):
+        raise Invalid(field="parents_sql", rule="must select finished as a boolean", value=finished)
+    return Parent.FINISHED if finished else Parent.OPEN
+
+
+def _desired_of(row: Mapping[str, Any]) -> Desired:
     row = {**row, **{name: str(row[name]) for name in _IN_KEY if row.get(name) is not None}}
     given = {name: row[name] for name in _OPTIONAL if row.get(name) is not None}
     payload: Any = row.get("payload")

@@ -238,6 +238,36 @@ async def test_a_statement_that_does_not_fit_is_told(
     assert part.withdrawn == 0
 
 
+@pytest.mark.parametrize(
+    ("parents", "why"),
+    [
+        ("select id as thing_id, finished from posts where id in :thing_ids", "finished"),
+        ("select id as thing_id from posts where id in :thing_ids", "parents_sql: must select finished"),
+        ("select id as thing_id, state as finished from posts where id in :thing_ids", "finished as a boolean"),
+    ],
+    ids=["sql", "columns", "text"],
+)
+async def test_a_mistake_in_what_asks_for_parents_is_told_before_anything_is_to_be_withdrawn(
+    app: Postdate, posts: Posts, parents: str, why: str
+) -> None:
+    """P54: else it would come to light on the day when somebody takes a post back."""
+    posts.add("a")
+    app.source("posts", source(parents_sql=parents))
+    (dry,) = (await app.reconcile(dry_run=True)).parts
+    assert why in str(dry.failed)
+    assert dry.inserted == 1, "and what is wanted is scheduled all the same"
+    part = await reconciled(app)
+    assert (part.inserted, part.failed) == (1, dry.failed)
+
+
+async def test_what_asks_for_parents_is_tried_also_where_nothing_is_wanted_yet(app: Postdate, posts: Posts) -> None:
+    app.source("posts", source(parents_sql="select id, nonsense from posts where id in :thing_ids"))
+    assert "nonsense" in str((await reconciled(app)).failed)
+    app.kernel.sources = type(app.kernel.sources)()
+    app.source("posts", source())
+    assert (await reconciled(app)).failed is None
+
+
 async def test_a_payload_that_is_no_object_is_refused_and_nothing_is_withdrawn(app: Postdate, posts: Posts) -> None:
     posts.add("goes")
     app.source("posts", source())

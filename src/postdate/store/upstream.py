@@ -46,6 +46,30 @@ class Upstream:
     ours: bool
     """Whether it is the application's, whose connections are kept; else they are closed after each reading."""
 
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[Reading]:
+        """Open a transaction that cannot write, on a connection of its own."""
+        if self.database.is_sqlite:
+            async with _sqlite_reading(self.database) as connection:
+                yield Reading(connection)
+            return
+        try:
+            async with self.database.async_engine.connect() as connection, connection.begin():
+                await connection.execute(text("set transaction read only"))
+                milliseconds = max(1, round(self.timeout.total_seconds() * 1000))
+                await connection.execute(text(f"set local statement_timeout = {milliseconds}"))
+                yield Reading(connection)
+        finally:
+            if not self.ours:
+                await self.database.close()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A connection to such tables, in a transaction that cannot write."""
+
+    connection: AsyncConnection
+
     async def rows(
         self, sql: str, columns: Collection[str], *, workspace: UUID | None, thing_id: str | None
     ) -> AsyncIterator[dict[str, Any]]:
@@ -56,43 +80,26 @@ class Upstream:
         where = "true" if thing_id is None else f"cast(desired.thing_id as text) = :{_THING}"
         asked = _bound(f"{_all_of(sql)} where {where}", workspace=workspace, thing_id=thing_id)
         streamed = {"yield_per": _ROWS_AT_ONCE}
-        async with self._reading() as connection:
-            # Of a statement that fails, the driver would leave a cursor behind: so none is opened for it. And where
-            # there is a parameter no server takes a second statement, which might end the transaction, and write.
-            nothing = _bound(f"{_all_of(sql)} limit :{_NONE}", workspace=workspace, thing_id=None)
-            none = await connection.execute(nothing)
-            _require(none.keys(), columns)
-            async with connection.stream(asked, execution_options=streamed) as result:
-                names = list(result.keys())
-                async for batch in result.partitions():
-                    for row in batch:
-                        yield dict(zip(names, row, strict=True))
+        # Of a statement that fails, the driver would leave a cursor behind: so none is opened for it. And where
+        # there is a parameter no server takes a second statement, which might end the transaction, and write.
+        nothing = _bound(f"{_all_of(sql)} limit :{_NONE}", workspace=workspace, thing_id=None)
+        none = await self.connection.execute(nothing)
+        _require(none.keys(), columns, field="desired_sql")
+        async with self.connection.stream(asked, execution_options=streamed) as result:
+            names = list(result.keys())
+            async for batch in result.partitions():
+                for row in batch:
+                    yield dict(zip(names, row, strict=True))
 
-    async def among(self, sql: str, columns: Collection[str], *, thing_ids: Sequence[str]) -> Sequence[RowMapping]:
+    async def among(
+        self, sql: str, columns: Collection[str], *, thing_ids: Sequence[str | None]
+    ) -> Sequence[RowMapping]:
         """Return the rows of a SELECT that says `in :thing_ids`. Raises `Invalid` where it lacks a column."""
         # without a type: the server takes them for what they are compared with, a uuid or a number too
         untyped = bindparam("thing_ids", list(thing_ids), expanding=True, type_=NullType())
-        asked = text(sql).bindparams(untyped)
-        async with self._reading() as connection:
-            result = await connection.execute(asked)
-            _require(result.keys(), columns)
-            return result.mappings().all()
-
-    @asynccontextmanager
-    async def _reading(self) -> AsyncIterator[AsyncConnection]:
-        if self.database.is_sqlite:
-            async with _sqlite_reading(self.database) as connection:
-                yield connection
-            return
-        try:
-            async with self.database.async_engine.connect() as connection, connection.begin():
-                await connection.execute(text("set transaction read only"))
-                milliseconds = max(1, round(self.timeout.total_seconds() * 1000))
-                await connection.execute(text(f"set local statement_timeout = {milliseconds}"))
-                yield connection
-        finally:
-            if not self.ours:
-                await self.database.close()
+        result = await self.connection.execute(text(sql).bindparams(untyped))
+        _require(result.keys(), columns, field="parents_sql")
+        return result.mappings().all()
 
 
 @asynccontextmanager
@@ -125,10 +132,10 @@ def _only_read(connection: Any, _record: object) -> None:
     cursor.close()
 
 
-def _require(found: Iterable[str], columns: Collection[str]) -> None:
+def _require(found: Iterable[str], columns: Collection[str], *, field: str) -> None:
     missing = set(columns) - set(found)
     if missing:
-        raise Invalid(field="sql", rule=f"must select {', '.join(sorted(missing))}")
+        raise Invalid(field=field, rule=f"must select {', '.join(sorted(missing))}")
 
 
 def _all_of(sql: str) -> str:
