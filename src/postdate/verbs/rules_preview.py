@@ -106,7 +106,8 @@ def _upcoming(tx: Transaction, rule: RecurringRule, n: int, since: datetime) -> 
         days = holidays(tx, [rule.holidays])[rule.holidays] if rule.holidays is not None else ()
         nominal = islice(rule.occurrences(since, holidays=days), n + elsewhere)
     told = [decided.told(at) for at in {*nominal, *decided.coming}]
-    return sorted((each for each in told if _happens_at(each) > since), key=_happens_at)[:n]
+    coming = (each for each in told if _happens_at(each) > since)
+    return sorted(coming, key=lambda each: (_happens_at(each), each.nominal_at))[:n]
 
 
 def _happens_at(each: Upcoming) -> datetime:
