@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from structlog.testing import capture_logs
 
 from postdate import Context, Postdate
-from postdate.engine.periodic import Periodic
+from postdate.engine.periodic import Periodic, alone
 from postdate.store.heartbeat import hold_all
-from postdate.store.passes import last_run, note_run
+from postdate.store.passes import alone_by_file, last_run, note_run
 from tests.stories.conftest import NOON, running, until
 
 if TYPE_CHECKING:
@@ -82,8 +85,11 @@ async def test_a_pass_that_fails_is_logged_and_due_at_the_next_turn(app: Postdat
     assert await periodic.run_due(NOON + A_MINUTE) == {"counted": 2}
 
 
-async def test_while_one_process_does_a_pass_no_other_begins_it(postgres_url: str) -> None:
-    app, other = Postdate(postgres_url), Postdate(postgres_url)
+async def test_while_one_process_does_a_pass_no_other_begins_it(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postdate.engine.periodic._TRIES", 1)
+    app, other = Postdate(database_url), Postdate(database_url)
     begun, finish = asyncio.Event(), asyncio.Event()
 
     async def slow() -> None:
@@ -109,6 +115,33 @@ async def test_a_pass_whose_process_died_is_due_for_the_next(app: Postdate) -> N
     doing.cancel()
     await asyncio.wait([doing])
     assert await Periodic(app.kernel, [Counted()]).run_due(NOON) == {"counted": 1}
+
+
+def test_a_process_that_is_gone_leaves_no_lock_beside_the_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "postdate.db-passes")
+    holding = "import os, sys; from postdate.store.passes import alone_by_file as alone; held = alone(sys.argv[1]); "
+    killed = "print(held.__enter__(), flush=True); os.kill(os.getpid(), 9)"
+    gone = subprocess.run([sys.executable, "-c", holding + killed, path], capture_output=True, text=True, check=False)
+    assert (gone.returncode, gone.stdout) == (-9, "True\n")
+    with alone_by_file(path) as ours, alone_by_file(path) as theirs:
+        assert (ours, theirs) == (True, False)
+
+
+def test_where_no_file_can_be_locked_passes_are_done_all_the_same(tmp_path: Path) -> None:
+    """It is another user's: then the guard in each write decides."""
+    with alone_by_file(str(tmp_path)) as ours:
+        assert ours
+
+
+async def test_links_to_one_file_lead_to_one_lock(sqlite_url: str) -> None:
+    app, file = Postdate(sqlite_url), Path(sqlite_url.removeprefix("sqlite:///"))
+    link = file.with_name("link.db")
+    link.symlink_to(file)
+    linked = Postdate(f"sqlite:///{link}")
+    async with alone(app.kernel) as ours, alone(linked.kernel) as theirs:
+        assert (ours, theirs) == (True, False)
+    await app.close()
+    await linked.close()
 
 
 async def test_during_a_hold_no_pass_is_done(app: Postdate) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +31,7 @@ from postdate import (
 )
 from postdate.engine import fulfil, hearing
 from postdate.engine.periodic import alone
+from postdate.sources import Sources
 from postdate.store.heartbeat import hold_all
 from postdate.store.reconcile import terminal_keys
 from postdate.testing.factories import make_workspace
@@ -343,25 +345,29 @@ async def test_two_sources_do_not_take_from_each_other(stage: Stage) -> None:
     assert (await stage.only("a")).origin_id == SOURCE
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody wait for a pass of another process to end."""
+    monkeypatch.setattr("postdate.engine.periodic._TRIES", 1)
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_of_two_passes_at_once_one_does_it(stage: Stage, database_url: str) -> None:
-    """On SQLite there is no lock for a whole pass: there both do it, and come to the same."""
-    other = Postdate(database_url, clock=stage.clock)
-    other.kernel.registry, other.kernel.sources = stage.app.kernel.registry, stage.app.kernel.sources
-    for number in range(20):
-        stage.approve(f"post-{number}")
-    answers = await asyncio.gather(stage.app.reconcile(), other.reconcile(), return_exceptions=True)
-    refused = [each for each in answers if isinstance(each, PassRunning)]
-    assert all(isinstance(each, PassRunning) or not isinstance(each, BaseException) for each in answers)
-    assert len(refused) <= (0 if database_url.startswith("sqlite") else 1)
-    actions = await stage.app.list()
-    assert sorted(each.thing_id or "" for each in actions) == sorted(f"post-{number}" for number in range(20))
-    await other.close()
+    async with another_process(stage, database_url) as other:
+        for number in range(20):
+            stage.approve(f"post-{number}")
+        answers = await asyncio.gather(stage.app.reconcile(), other.reconcile(), return_exceptions=True)
+        refused = [each for each in answers if isinstance(each, BaseException)]
+        assert all(isinstance(each, PassRunning) for each in refused)
+        assert len(refused) <= 1
+        actions = await stage.app.list()
+        assert sorted(each.thing_id or "" for each in actions) == sorted(f"post-{number}" for number in range(20))
 
 
-async def test_while_another_process_is_at_it_nobody_else_is(postgres_url: str) -> None:
-    async with Stage.on(postgres_url) as stage:
-        other = Postdate(postgres_url, clock=stage.clock)
-        stage.approve("a")
+@pytest.mark.usefixtures("impatient")
+async def test_while_another_process_is_at_it_nobody_else_is(stage: Stage, database_url: str) -> None:
+    stage.approve("a")
+    async with another_process(stage, database_url) as other:
         async with alone(other.kernel) as theirs:
             assert theirs
             with pytest.raises(PassRunning):
@@ -370,7 +376,46 @@ async def test_while_another_process_is_at_it_nobody_else_is(postgres_url: str) 
             assert await stage.app.list() == []
             assert (await stage.app.reconcile(dry_run=True)).parts[0].inserted == 1, "looking is allowed"
         assert (await stage.reconcile()).inserted == 1
-        await other.close()
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_slow_pass_does_not_undo_what_upstream_has_said_to_another_meanwhile(
+    stage: Stage, database_url: str
+) -> None:
+    """It has heard the old time, and is about to write it: until then nobody else hears anything."""
+    stage.approve("a")
+    await stage.reconcile()
+    stage.approve("a", LATER + A_MINUTE)
+    heard, told = asyncio.Event(), asyncio.Event()
+
+    async def says_slowly(workspace: UUID | None, *, thing_id: str | None = None) -> AsyncIterator[Desired]:
+        for each in list(stage.upstream.wanted[workspace]):
+            yield each
+        heard.set()
+        await told.wait()
+
+    async with another_process(stage, database_url) as other:
+        stage.app.kernel.sources = Sources()
+        stage.app.source(SOURCE, SimpleNamespace(desired=says_slowly, parents=stage.upstream.parents))
+        slow = asyncio.create_task(stage.app.reconcile())
+        await heard.wait()
+        stage.approve("a", LATER + 2 * A_MINUTE)
+        with pytest.raises(PassRunning):
+            await other.reconcile()
+        told.set()
+        await slow
+        assert (await stage.only("a")).publish_at == LATER + A_MINUTE
+        await other.reconcile()
+        assert (await stage.only("a")).publish_at == LATER + 2 * A_MINUTE
+
+
+@asynccontextmanager
+async def another_process(stage: Stage, database_url: str) -> AsyncIterator[Postdate]:
+    """Open an app as another process would, with the same action types and sources."""
+    other = Postdate(database_url, clock=stage.clock)
+    other.kernel.registry, other.kernel.sources = stage.app.kernel.registry, stage.app.kernel.sources
+    yield other
+    await other.close()
 
 
 # --- dry runs, plans, holds, and the engine ------------------------------------------------------------

@@ -17,7 +17,7 @@ import structlog
 
 from postdate.store.bounded import bounded
 from postdate.store.heartbeat import heartbeat
-from postdate.store.passes import last_run, note_run, try_alone
+from postdate.store.passes import alone_by_file, last_run, lock_file, note_run, try_alone
 from postdate.store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -126,26 +126,37 @@ class Periodic:
 
 @asynccontextmanager
 async def alone(kernel: Kernel) -> AsyncIterator[bool]:
-    """Hold the passes' lock within the block, on a connection that does nothing else; say whether nobody else has it.
+    """Hold the passes' lock within the block; say whether nobody else has it.
 
-    Where somebody has, it is tried for some seconds, between which no connection is held.
+    Where somebody has, it is tried for some seconds, between which nothing is held.
     """
-    database = kernel.database
-    if database.is_sqlite:
-        yield True
-        return
+    alone_once = _alone_by_file if kernel.database.is_sqlite else _alone_by_connection
+    for tries in range(_TRIES):
+        if tries:
+            await asyncio.sleep(_PAUSE_BETWEEN_TRIES)
+        async with alone_once(kernel) as ours:
+            if ours:
+                yield True
+                return
+    yield False
+
+
+@asynccontextmanager
+async def _alone_by_file(kernel: Kernel) -> AsyncIterator[bool]:
+    with alone_by_file(await kernel.work(lock_file, read_only=True)) as ours:
+        yield ours
+
+
+@asynccontextmanager
+async def _alone_by_connection(kernel: Kernel) -> AsyncIterator[bool]:
+    """Hold it on a connection that does nothing else."""
     seconds = kernel.settings.database_timeout.total_seconds()
 
     def locked(begun: Connection) -> bool:
         return try_alone(Transaction.on(begun, kernel.names))
 
-    for _ in range(_TRIES):
-        async with database.async_engine.connect() as connection:
-            if await bounded(connection.run_sync(locked), seconds=seconds):
-                yield True
-                return
-        await asyncio.sleep(_PAUSE_BETWEEN_TRIES)
-    yield False
+    async with kernel.database.async_engine.connect() as connection:
+        yield await bounded(connection.run_sync(locked), seconds=seconds)
 
 
 def _wait(tx: Transaction, *, each: Pass, now: datetime) -> timedelta:
