@@ -242,13 +242,24 @@ def _parent_of(finished: object) -> Parent:
 def _desired_of(row: Mapping[str, Any]) -> Desired:
     row = {**row, **{name: str(row[name]) for name in _IN_KEY if row.get(name) is not None}}
     given = {name: row[name] for name in _OPTIONAL if row.get(name) is not None}
-    payload: Any = row.get("payload")
-    if isinstance(payload, str | bytes):
-        try:
-            payload = from_json(payload)
-        except ValueError:
-            payload = None if payload == "" else payload
-    if payload is None or isinstance(payload, dict):
-        others = {name: value for name, value in row.items() if name not in _COLUMNS}
-        payload = {**(payload or {}), **others, "thing_id": row["thing_id"]}
+    payload = _payload_of(row)
     return Desired(action_type=row["action_type"], payload=payload, at=row["at"], user=row.get("user_id"), **given)
+
+
+def _payload_of(row: Mapping[str, Any]) -> Any:
+    """Return the payload and, as its fields, the columns that have no other meaning; what is no object as it is."""
+    payload = _read(row.get("payload"))
+    if payload is not None and not isinstance(payload, dict):
+        return payload  # refused by its name once it is to be scheduled
+    others = {name: value for name, value in row.items() if name not in _COLUMNS}
+    return {**(payload or {}), **others, "thing_id": row["thing_id"]}
+
+
+def _read(written: Any) -> Any:
+    """Return what a JSON text says; None for an empty one, and what is no JSON, or no text, as it is."""
+    if not isinstance(written, str | bytes):
+        return written
+    try:
+        return from_json(written)
+    except ValueError:
+        return written or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -58,7 +59,7 @@ class Hearing:
         listening = asyncio.create_task(self._listen(parts, thing_id), name="postdate-source")
         try:
             while (part := await self._within(_next(parts, listening))) is not None:
-                yield _read(part, thing_id)
+                yield _heard(part, thing_id)
         finally:
             await _ended(listening)
 
@@ -137,20 +138,24 @@ async def _ended(listening: asyncio.Task[Any]) -> None:
     listening.add_done_callback(lambda late: late.cancelled() or late.exception())  # heard, lest asyncio complain
 
 
-def _read(part: Sequence[Desired], thing_id: str | None) -> Heard:
+def _heard(part: Sequence[Desired], thing_id: str | None) -> Heard:
+    """Return what the part says, of one thing where that is asked for, and what it says again or without a key."""
+    keyed, unreadable = _by_key(part)
+    asked = [(key, each) for key, each in keyed if thing_id is None or thing_of(key) == thing_id]
     desired: dict[str, Desired] = {}
-    repeated: list[str] = []
+    for key, each in asked:
+        desired.setdefault(key, each)
+    repeated = Counter(key for key, _ in asked) - Counter(desired.keys())
+    return Heard(desired=desired, repeated=list(repeated.elements()), unreadable=unreadable)
+
+
+def _by_key(part: Sequence[Desired]) -> tuple[list[tuple[str, Desired]], list[Invalid]]:
+    """Return what has a key beside it, and what is wrong with the rest."""
+    keyed: list[tuple[str, Desired]] = []
     unreadable: list[Invalid] = []
     for each in part:
         try:
-            key = each.key
+            keyed.append((each.key, each))
         except Invalid as error:
             unreadable.append(error)
-            continue
-        if thing_id is not None and thing_of(key) != thing_id:
-            continue
-        if key in desired:
-            repeated.append(key)
-        else:
-            desired[key] = each
-    return Heard(desired=desired, repeated=repeated, unreadable=unreadable)
+    return keyed, unreadable
