@@ -95,6 +95,7 @@ async def test_a_rule_that_has_ended_shows_nothing_but_what_is_queued(
     app: Postdate, ran: list[datetime], clock: ManualClock
 ) -> None:
     ended = await daily(app)
+    await app.move_occurrence(ended.id, NINE + DAY, to=NOON + DAY)
     await app.end_rule(ended.id)
     assert await shown(app, ended) == []
     assert await shown(app, ended, after=NINE - DAY) == [], "not even what it never came to"

@@ -12,7 +12,8 @@ from postdate.cli.command import command
 from postdate.cli.failure import ExitCode
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
-from postdate.cli.printing import Stdout, print_json
+from postdate.cli.printing import Stdout
+from postdate.cli.records import print_json
 
 _HEAD = f"{'':20} {'value':>12} {'unit':9} {'raw':>12} {'ratio':>6}  goal"
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from postdate.cli.installation import Installation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
 APP = "--app"
 DATABASE_URL = "--database-url"
@@ -31,9 +31,12 @@ _EVERYWHERE = (
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Hand `function` an `Installation` first, and take `--app` and `--database-url` behind its name too."""
+    """Hand `function` an `Installation` first, and take `--app` and `--database-url` behind its name too.
+
+    Options that several commands share may be one TypedDict: `**options: Unpack[...]`; what is not given is None.
+    """
     signature = inspect.signature(function, eval_str=True)
-    own = list(signature.parameters.values())[1:]
+    own = list(_each(signature.parameters.values()))[1:]
 
     def run(ctx: typer.Context, *, app_option: str | None, database_url_option: str | None, **arguments: Any) -> None:
         before: Installation = ctx.obj
@@ -49,3 +52,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
+
+
+def _each(parameters: Iterable[inspect.Parameter]) -> Iterator[inspect.Parameter]:
+    """Yield the parameters, and of a `**options: Unpack[...]` each option, before those that are a command's own."""
+    taken = list(parameters)
+    yield from (each for each in taken if each.kind is not _KEYWORD and each.kind is not inspect.Parameter.VAR_KEYWORD)
+    for each in taken:
+        if each.kind is inspect.Parameter.VAR_KEYWORD:
+            (shared,) = get_args(each.annotation)
+            for name, option in get_type_hints(shared, include_extras=True).items():
+                yield inspect.Parameter(name, _KEYWORD, default=None, annotation=option)
+    yield from (each for each in taken if each.kind is _KEYWORD)

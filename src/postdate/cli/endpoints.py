@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -11,7 +11,8 @@ from postdate.cli.command import command
 from postdate.cli.failure import plain
 from postdate.cli.installation import Installation
 from postdate.cli.options import ActorOption, JsonFlag, NoteOption, actor_or_login
-from postdate.cli.printing import Stdout, instant_text, print_json
+from postdate.cli.printing import Stdout
+from postdate.cli.records import instant_text, print_record
 
 if TYPE_CHECKING:
     from postdate.store.endpoints import DisabledEndpoint
@@ -61,21 +62,11 @@ def enable(
 
 def _print(found: DisabledEndpoint, *, as_json: bool) -> None:
     if as_json:
-        print_json(_json(found))
+        print_record(found)
         return
     owner = f"user {found.user_id}" if found.workspace_id is None else f"workspace {found.workspace_id}"
     line = Text(f"{instant_text(found.disabled_at)} {plain(found.url)}")
     Stdout().print(line.append(f" {owner}, action {found.action_id}", style="dim"))
-
-
-def _json(found: DisabledEndpoint) -> dict[str, Any]:
-    return {
-        "url": found.url,
-        "workspace_id": None if found.workspace_id is None else str(found.workspace_id),
-        "user_id": str(found.user_id),
-        "action_id": str(found.action_id),
-        "disabled_at": instant_text(found.disabled_at),
-    }
 
 
 endpoints.command("list")(list_)

@@ -11,7 +11,8 @@ from postdate.cli.command import command
 from postdate.cli.failure import ExitCode, plain
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
-from postdate.cli.printing import Stdout, print_json
+from postdate.cli.printing import Stdout
+from postdate.cli.records import print_record
 from postdate.cli.served import named_types
 from postdate.doctor import Finding, Health, examine
 
@@ -39,7 +40,7 @@ def doctor(
         for finding in examine(app, chosen):
             counts[finding.health] += 1
             if as_json:
-                print_json(_json(finding))
+                print_record(finding)
             else:
                 _print(finding)
     if not as_json:
@@ -55,13 +56,3 @@ def _print(finding: Finding) -> None:
         read_on = "" if finding.page is None else f" ({finding.page})"
         line.append(f"\n{'':{_HEALTH}} {'':{_CHECK}} {plain(finding.advice)}{read_on}", style="dim")
     Stdout().print(line)
-
-
-def _json(finding: Finding) -> dict[str, str | None]:
-    return {
-        "check": finding.check,
-        "health": str(finding.health),
-        "found": finding.found,
-        "advice": finding.advice,
-        "page": finding.page,
-    }

@@ -20,6 +20,7 @@ from postdate.cli.options import (
     NewAtOption,
     NoteOption,
     TzOption,
+    ZonePolicyOption,
     actor_or_login,
 )
 from postdate.cli.printing import print_moved
@@ -66,6 +67,7 @@ def reschedule(
     tz: TzOption = None,
     gap: GapOption = None,
     fold: FoldOption = None,
+    zone_policy: ZonePolicyOption = None,
     expires_at: ExpiresOption = None,
     note: NoteOption = None,
     actor: ActorOption = None,
@@ -82,6 +84,7 @@ def reschedule(
             tz=tz,
             gap=gap,
             fold=fold,
+            zone_policy=zone_policy,
             expires_at=expires_at,
             actor=actor_or_login(actor),
             note=note,

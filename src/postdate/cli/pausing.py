@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -11,7 +11,8 @@ from postdate.cli.command import command
 from postdate.cli.failure import plain
 from postdate.cli.installation import Installation
 from postdate.cli.options import ActorOption, JsonFlag, NoteOption, actor_or_login
-from postdate.cli.printing import Stdout, instant_text, print_json
+from postdate.cli.printing import Stdout
+from postdate.cli.records import instant_text, print_record
 from postdate.domain.pause import EndedPause
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def pauses(
 
 def _print(found: Pause, *, as_json: bool) -> None:
     if as_json:
-        print_json(_json(found))
+        print_record(found, without=("id",))
         return
     of_type = "every type" if found.action_type is None else found.action_type
     where = "" if found.workspace_id is None else f" in workspace {found.workspace_id}"
@@ -87,20 +88,3 @@ def _print(found: Pause, *, as_json: bool) -> None:
 
 def _said(actor: str, note: str | None) -> str:
     return actor if note is None else f"{actor}: {note}"
-
-
-def _json(found: Pause) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "workspace_id": None if found.workspace_id is None else str(found.workspace_id),
-        "action_type": found.action_type,
-        "paused_at": instant_text(found.paused_at),
-        "paused_by": found.paused_by,
-        "note": found.note,
-    }
-    if isinstance(found, EndedPause):
-        told |= {
-            "ended_at": instant_text(found.ended_at),
-            "ended_by": found.ended_by,
-            "ended_note": found.ended_note,
-        }
-    return told

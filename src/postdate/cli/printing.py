@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
-from datetime import UTC
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
 from postdate.cli.failure import plain
+from postdate.cli.records import instant_text, print_json, record_json
+from postdate.domain.action import Intent
 from postdate.domain.states import Status
-from postdate.domain.zones import zone
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
-    from postdate.domain.action import Action, Event, Intent
+    from postdate.domain.action import Action, Event
 
 WIDE = 120
 """From how many columns on a terminal has room for everything on one line."""
@@ -45,16 +44,6 @@ class Stdout(Console):
         raise BrokenPipeError
 
 
-def instant_text(instant: datetime, tz: str | None = None) -> str:
-    """Return an instant in ISO 8601: in UTC with a Z, or in a zone with its offset. Raises `InvalidZone`."""
-    if tz is not None:
-        try:
-            return instant.astimezone(zone(tz)).isoformat()
-        except OverflowError:  # the last hours of the year 9999 have no local form
-            pass
-    return instant.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
-
-
 def print_actions(actions: Sequence[Action], *, tz: str | None = None) -> None:
     """Print one action a line; on a narrow terminal, what is known of it stands on a second one."""
     out = Stdout()
@@ -77,20 +66,33 @@ def print_actions(actions: Sequence[Action], *, tz: str | None = None) -> None:
 def print_action(action: Action, history: Sequence[Event], *, tz: str | None = None) -> None:
     """Print everything about an action."""
     out = Stdout()
-    for name, value in _described(action, tz).items():
-        if value is not None:
-            out.print(
-                Text(f"{name:{_NAME}} ", style="dim").append(
-                    plain(value), style=_COLOURS[action.status] if name == "status" else ""
-                )
-            )
-    out.print(Text("payload", style="dim"))
-    for line in json.dumps(action.payload, ensure_ascii=False, indent=2).splitlines():
-        out.print(Text(f"  {plain(line)}"))
+    print_described(_described(action, tz), styles={"status": _COLOURS[action.status]})
+    print_indented("payload", action.payload)
     out.print(Text("history", style="dim"))
     for event in history:
-        detail = f" {json.dumps(event.detail, ensure_ascii=False)}" if event.detail else ""
-        out.print(Text(plain(f"  {instant_text(event.at, tz)} {event.cause} by {event.actor}{detail}")))
+        out.print(event_line(event, tz))
+
+
+def print_described(described: Mapping[str, object], *, styles: Mapping[str, str] | None = None) -> None:
+    """Print what is known by its name, one a line; None is not known."""
+    out = Stdout()
+    for name, value in described.items():
+        if value is not None:
+            out.print(Text(f"{name:{_NAME}} ", style="dim").append(plain(value), style=(styles or {}).get(name, "")))
+
+
+def print_indented(title: str, value: object) -> None:
+    """Print a JSON value below its title."""
+    out = Stdout()
+    out.print(Text(title, style="dim"))
+    for line in json.dumps(value, ensure_ascii=False, indent=2).splitlines():
+        out.print(Text(f"  {plain(line)}"))
+
+
+def event_line(event: Event, tz: str | None) -> Text:
+    """Return a line of a history."""
+    detail = f" {json.dumps(event.detail, ensure_ascii=False)}" if event.detail else ""
+    return Text(plain(f"  {instant_text(event.at, tz)} {event.cause} by {event.actor}{detail}"))
 
 
 def print_line(action: Action) -> None:
@@ -106,57 +108,17 @@ def print_moved(action: Action, *, as_json: bool) -> None:
         print_line(action)
 
 
-def print_json(value: Mapping[str, Any]) -> None:
-    """Print one object on one line."""
-    ascii_only = (sys.stdout.encoding or "").lower() != "utf-8"
-    sys.stdout.write(json.dumps(value, ensure_ascii=ascii_only) + "\n")
-
-
 def action_json(action: Action) -> dict[str, Any]:
-    """Return an action as programs see it: the columns of the view `scheduled_actions`, and whether it is paused."""
-    intent = action.intent
-    return {
-        "id": str(action.id),
-        "status": str(action.status),
-        "reason": _text(action.reason),
-        "action_type": action.action_type,
-        "publish_at": instant_text(action.publish_at),
-        "thing_id": action.thing_id,
-        "target_key": action.target_key,
-        "occurrence": action.occurrence,
-        "workspace_id": _text(action.workspace_id),
-        "user_id": str(action.user_id),
-        "payload": action.payload,
-        "wall_time": intent and intent.wall_time,
-        "tz": intent and intent.tz,
-        "gap": intent and intent.gap,
-        "fold": intent and intent.fold,
-        "expires_at": _instant(action.expires_at),
-        "attempt_count": action.attempt_count,
-        "next_attempt_at": _instant(action.next_attempt_at),
-        "last_error": action.last_error,
-        "provider_id": action.provider_id,
-        "submitted_at": _instant(action.submitted_at),
-        "finished_at": _instant(action.finished_at),
-        "paused": action.paused,
-        "overlap_key": action.overlap_key,
-        "origin": action.origin,
-        "origin_id": action.origin_id,
-        "replaces_id": _text(action.replaces_id),
-        "traceparent": action.traceparent,
-        "created_at": instant_text(action.created_at),
-        "updated_at": instant_text(action.updated_at),
-    }
+    """Return an action as programs see it: what was asked, the wall time that is meant, and how it stands."""
+    first = ("id", "status", "reason", "action_type", "publish_at")
+    told = record_json(action, first=first, without=("intent", "fingerprint"))
+    intent = {each.name: None for each in fields(Intent)} if action.intent is None else record_json(action.intent)
+    return told | {"thing_id": action.thing_id} | intent
 
 
-def event_json(event: Event) -> dict[str, Any]:
-    """Return a line of history as programs see it."""
-    return {
-        "at": instant_text(event.at),
-        "cause": str(event.cause),
-        "actor": event.actor,
-        "detail": dict(event.detail),
-    }
+def history_json(history: Sequence[Event]) -> dict[str, Any]:
+    """Return a history as programs see it."""
+    return {"history": [record_json(event) for event in history]}
 
 
 def _described(action: Action, tz: str | None) -> dict[str, str | None]:
@@ -195,7 +157,9 @@ def _standing(action: Action) -> str:
 
 
 def _intent(intent: Intent) -> str:
-    return f"{intent.wall_time} in {intent.tz} (gap {intent.gap}, fold {intent.fold})"
+    whose = ", its owner's" if intent.tz_source == "owner" else ""
+    policy = "" if intent.zone_policy is None else f", zone policy {intent.zone_policy}"
+    return f"{intent.wall_time} in {intent.tz}{whose} (gap {intent.gap}, fold {intent.fold}{policy})"
 
 
 def _known(action: Action, tz: str | None) -> str:
@@ -208,10 +172,6 @@ def _known(action: Action, tz: str | None) -> str:
         "error ": action.last_error,
     }
     return plain(", ".join(f"{name}{value}" for name, value in said.items() if value is not None))
-
-
-def _instant(value: datetime | None) -> str | None:
-    return None if value is None else instant_text(value)
 
 
 def _text(value: object) -> str | None:

@@ -11,7 +11,8 @@ from postdate.cli.command import command
 from postdate.cli.failure import plain
 from postdate.cli.installation import Installation
 from postdate.cli.options import ActorOption, JsonFlag, NoteOption, actor_or_login
-from postdate.cli.printing import Stdout, instant_text, print_json
+from postdate.cli.printing import Stdout
+from postdate.cli.records import instant_text, print_json, record_json
 
 if TYPE_CHECKING:
     from postdate.domain.quiet import WorkspaceQuietHours
@@ -84,15 +85,7 @@ def _print(found: WorkspaceQuietHours, *, as_json: bool) -> None:
 
 
 def _json(found: WorkspaceQuietHours) -> dict[str, Any]:
-    return {
-        "workspace_id": str(found.workspace_id),
-        "action_type": found.action_type,
-        "hours": str(found.hours),
-        "tz": found.hours.tz,
-        "set_at": instant_text(found.set_at),
-        "set_by": found.set_by,
-        "note": found.note,
-    }
+    return record_json(found) | {"hours": str(found.hours), "tz": found.hours.tz}
 
 
 quiet_hours.command("set")(set_)

@@ -10,7 +10,8 @@ from postdate.cli.command import command
 from postdate.cli.failure import tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import ActionId, DisplayZone, JsonFlag
-from postdate.cli.printing import action_json, event_json, print_action, print_actions, print_json
+from postdate.cli.printing import action_json, history_json, print_action, print_actions
+from postdate.cli.records import print_json
 from postdate.domain.moment import moment
 from postdate.domain.states import Reason, Status
 from postdate.domain.zones import zone
@@ -77,7 +78,7 @@ def show(installation: Installation, action: ActionId, *, tz: DisplayZone = None
     with installation.opened() as app:
         found, history = app.sync.get(action), app.sync.history(action)
     if as_json:
-        print_json(action_json(found) | {"history": [event_json(event) for event in history]})
+        print_json(action_json(found) | history_json(history))
     else:
         print_action(found, history, tz=tz)
 

@@ -12,7 +12,8 @@ from postdate.cli.command import command
 from postdate.cli.failure import ExitCode, plain, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
-from postdate.cli.printing import Stdout, instant_text, print_json
+from postdate.cli.printing import Stdout
+from postdate.cli.records import instant_text, print_json
 from postdate.domain.action import SEPARATOR
 from postdate.domain.reconcile import Insert, Keep, Replace
 from postdate.errors import Misconfigured

@@ -10,7 +10,7 @@ from postdate.cli.command import command
 from postdate.cli.failure import ExitCode, plain, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import ActorOption, JsonFlag, NoteOption, actor_or_login
-from postdate.cli.printing import instant_text, print_json
+from postdate.cli.records import instant_text, print_record
 from postdate.errors import NotHeld
 
 if TYPE_CHECKING:
@@ -53,14 +53,7 @@ def _tell(held: Hold, cancel_due_before: str | None) -> None:
 
 def _print(released: Release, *, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "released_at": instant_text(released.released_at),
-                "released_by": released.released_by,
-                "note": released.note,
-                "cancelled": released.cancelled,
-            }
-        )
+        print_record(released)
         return
     at, by = instant_text(released.released_at), plain(released.released_by)
     print(f"released {at} by {by}, {released.cancelled} cancelled")  # noqa: T201 - the answer

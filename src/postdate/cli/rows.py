@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
+from postdate.cli.action_options import ActionOptions
 from postdate.cli.jsonl_rows import json_object
+from postdate.domain.intent import ZonePolicy
 from postdate.domain.walltime import Fold, Gap
 from postdate.errors import Invalid
 from postdate.verbs import NewAction
@@ -14,23 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PAYLOAD = "payload"
-RESERVED = frozenset(
-    {
-        "type",
-        "at",
-        "tz",
-        "gap",
-        "fold",
-        "target",
-        "thing",
-        "workspace",
-        "user",
-        "occurrence",
-        "expires_at",
-        "overlap_key",
-        "idempotency_key",
-    }
-)
+_CHOICES = {"gap": Gap, "fold": Fold, "zone_policy": ZonePolicy}
+RESERVED = frozenset({"type", *ActionOptions.__annotations__})
 """The columns that are no fields of the payload: the names of the options."""
 
 
@@ -44,32 +31,22 @@ class Defaults:
 
 def new_action(given: Mapping[str, object], defaults: Defaults) -> NewAction:
     """Return the action that a row asks for. Raises `Invalid` naming the column."""
-    said = dict(defaults.reserved)
+    said: dict[str, Any] = dict(defaults.reserved)
     said.update({name: _text(name, value) for name, value in given.items() if name in RESERVED})
     payload = dict(defaults.payload) | _object(given.get(PAYLOAD, {}))
     payload |= {name: value for name, value in given.items() if name not in RESERVED and name != PAYLOAD}
     if "thing" in said:
-        payload["thing_id"] = said["thing"]
-    return NewAction(
-        action_type=_needed(said, "type"),
-        payload=payload,
-        at=_needed(said, "at"),
-        tz=said.get("tz"),
-        gap=_one_of(get_args(Gap), said.get("gap", "forward"), field="gap"),
-        fold=_one_of(get_args(Fold), said.get("fold", "first"), field="fold"),
-        target=said.get("target"),
-        workspace=said.get("workspace"),
-        user=said.get("user"),
-        occurrence=said.get("occurrence", ""),
-        expires_at=said.get("expires_at"),
-        overlap_key=said.get("overlap_key"),
-        idempotency_key=said.get("idempotency_key"),
-    )
+        payload["thing_id"] = said.pop("thing")
+    for name, choices in _CHOICES.items():
+        if name in said:
+            _require_one_of(get_args(choices), said[name], field=name)
+    return NewAction(action_type=_taken(said, "type"), payload=payload, at=_taken(said, "at"), **said)
 
 
-def _needed(said: Mapping[str, str], name: str) -> str:
+def _taken(said: dict[str, Any], name: str) -> str:
+    """Return what is said, and take it out."""
     try:
-        return said[name]
+        return str(said.pop(name))
     except KeyError:
         raise Invalid(field=name, rule="is needed, as an argument or in a column") from None
 
@@ -88,7 +65,6 @@ def _object(value: object) -> dict[str, object]:
     return value
 
 
-def _one_of(choices: tuple[Any, ...], value: str, *, field: str) -> Any:
+def _require_one_of(choices: tuple[str, ...], value: str, *, field: str) -> None:
     if value not in choices:
         raise Invalid(field=field, rule=f"must be one of {', '.join(choices)}", value=value)
-    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Unpack
 from uuid import UUID
 
 import typer
@@ -11,27 +11,17 @@ from postdate.cli.command import command
 from postdate.cli.installation import Installation
 from postdate.cli.options import (
     ActorOption,
-    FoldOption,
-    GapOption,
     JsonFlag,
     NoteOption,
-    TzOption,
+    PayloadOption,
+    SetOption,
+    WorkspaceOption,
     actor_or_login,
 )
+from postdate.cli.payload import payload_of
 from postdate.cli.printing import print_moved
-from postdate.cli.rule_options import (
-    EndsOption,
-    ExdateOption,
-    HolidaysOption,
-    Occurrence,
-    PayloadOption,
-    RdateOption,
-    RuleId,
-    SetOption,
-    StartOption,
-)
-from postdate.cli.rule_text import print_missed, print_rule, print_upcoming
-from postdate.cli.scheduling import payload_of
+from postdate.cli.rule_options import Occurrence, RecurrenceOptions, RuleId, asked_of
+from postdate.cli.rule_text import print_occurrence, print_rule, print_upcoming
 from postdate.errors import Invalid
 
 
@@ -43,10 +33,12 @@ def skip(
     *,
     note: NoteOption = None,
     actor: ActorOption = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """Leave one occurrence out."""
     with installation.opened() as app:
-        app.sync.skip_occurrence(rule, when, actor=actor_or_login(actor), note=note)
+        skipped = app.sync.skip_occurrence(rule, when, actor=actor_or_login(actor), note=note)
+    print_occurrence(skipped, as_json=as_json)
 
 
 @command
@@ -79,7 +71,7 @@ def override(
     as_json: JsonFlag = False,
 ) -> None:
     """Give one occurrence something else in its payload; nothing given takes that back."""
-    given = None if payload is None and not set_ else payload_of(payload, set_ or [])
+    given = payload_of(payload, set_)
     with installation.opened() as app:
         changed = app.sync.override_occurrence(rule, when, given, actor=actor_or_login(actor), note=note)
     print_rule(changed, as_json=as_json)
@@ -104,41 +96,30 @@ def run_now(
 def preview(
     installation: Installation,
     rule: Annotated[
-        str,
+        str | None,
         typer.Argument(metavar="RULE", help="A rule's id, an RRULE or a cron expression.", show_default=False),
-    ],
+    ] = None,
     *,
     number: Annotated[int, typer.Option("--number", "-n", metavar="N", help="How many, up to 1000.")] = 10,
-    start: StartOption = None,
-    tz: TzOption = None,
-    gap: GapOption = None,
-    fold: FoldOption = None,
-    ends_at: EndsOption = None,
-    exdate: ExdateOption = None,
-    rdate: RdateOption = None,
-    holidays: HolidaysOption = None,
+    workspace: WorkspaceOption = None,
     as_json: JsonFlag = False,
+    **options: Unpack[RecurrenceOptions],
 ) -> None:
     """Print when a rule fires next, or what would be one. Times are shown in its zone."""
-    asked: dict[str, Any] = {
-        "start": start,
-        "tz": tz,
-        "gap": gap or "forward",
-        "fold": fold or "first",
-        "ends_at": ends_at,
-        "exdates": exdate,
-        "rdates": rdate,
-        "holidays": holidays,
-    }
+    asked = asked_of(options)
+    tz = asked.get("tz")
     with installation.opened() as app:
-        if _is_id(rule):
-            if any(asked[name] for name in ("start", "ends_at", "exdates", "rdates", "holidays")):
-                raise Invalid(field="rule", rule="says all of that itself", value=rule)
+        if rule is not None and _is_id(rule):
+            asked.pop("tz", None)
+            upcoming = app.sync.preview_rule(rule, n=number, **asked)
             tz = tz or app.sync.get_rule(rule).tz
-            upcoming = app.sync.preview_rule(rule, n=number)
         else:
-            asked["rrule" if "=" in rule else "cron"] = rule
-            upcoming = app.sync.preview_rule(n=number, **asked)
+            if rule is not None:
+                form = "rrule" if "=" in rule else "cron"
+                if form in asked:
+                    raise Invalid(field=form, rule="must be given once", value=rule)
+                asked[form] = rule
+            upcoming = app.sync.preview_rule(n=number, workspace=workspace, **asked)
     print_upcoming(upcoming, tz=tz, as_json=as_json)
 
 
@@ -155,7 +136,8 @@ def missed(
 ) -> None:
     """List occurrences that did not run in their time and were not run late, the latest first."""
     with installation.opened() as app:
-        print_missed(app.sync.missed(rule=rule, since=since, limit=limit), as_json=as_json)
+        for occurrence in app.sync.missed(rule=rule, since=since, limit=limit):
+            print_occurrence(occurrence, as_json=as_json)
 
 
 def _is_id(text: str) -> bool:

@@ -2,109 +2,110 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from postdate.cli.failure import plain
-from postdate.cli.printing import Stdout, instant_text, print_json
-from postdate.errors import Invalid
+from postdate.cli.printing import Stdout, event_line, print_described, print_indented
+from postdate.cli.records import instant_text, print_json, print_record, record_json
+from postdate.domain.zones import zone
+from postdate.errors import Invalid, InvalidZone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from postdate.domain.action import Event
     from postdate.domain.rule import RecurringRule, RuleOccurrence
     from postdate.verbs import Upcoming
 
+_OF_THE_EXPANDER = ("look_at", "reroll_from")
 
-def print_rule(
-    rule: RecurringRule,
-    *,
-    upcoming: Sequence[Upcoming] = (),
-    history: Sequence[Event] = (),
-    tz: str | None = None,
-    as_json: bool = False,
-) -> None:
-    """Print a rule on one line, and below it what comes next and what people did to it."""
+
+def print_rule(rule: RecurringRule, *, as_json: bool) -> None:
+    """Print a rule on one line."""
     if as_json:
         print_json(rule_json(rule))
         return
-    out = Stdout()
     line = Text(f"{rule.id} {rule.status} {plain(rule.action_type)} {plain(_words(rule))}")
     if rule.last_error is not None:
         line.append(f" {plain(rule.last_error)}", style="red")
-    out.print(line)
+    Stdout().print(line)
+
+
+def show_rule(rule: RecurringRule, upcoming: Sequence[Upcoming], history: Sequence[Event], *, tz: str | None) -> None:
+    """Print everything about a rule, what comes next, and what people did to it."""
+    out, tz = Stdout(), tz or _zone_of(rule)
+    print_described(_described(rule, tz), styles={"error": "red"})
+    print_indented("payload", dict(rule.payload_template))
+    if rule.overrides:
+        print_indented("overrides", dict(rule.overrides))
+    out.print(Text("next", style="dim"))
     for each in upcoming:
-        out.print(Text(f"  {_upcoming(each, tz or rule.tz)}"))
+        out.print(Text(f"  {_upcoming(each, tz)}"))
+    out.print(Text("history", style="dim"))
     for event in history:
-        detail = f" {json.dumps(event.detail, ensure_ascii=False)}" if event.detail else ""
-        out.print(Text(plain(f"  {instant_text(event.at, tz)} {event.cause} by {event.actor}{detail}"), style="dim"))
+        out.print(event_line(event, tz))
 
 
 def print_upcoming(upcoming: Sequence[Upcoming], *, tz: str | None, as_json: bool) -> None:
     """Print occurrences one a line, in a zone."""
     for each in upcoming:
         if as_json:
-            print_json(
-                {
-                    "nominal_at": instant_text(each.nominal_at),
-                    "publish_at": _instant(each.publish_at),
-                    "state": each.state and str(each.state),
-                }
-            )
+            print_record(each)
         else:
             Stdout().print(Text(_upcoming(each, tz)))
 
 
-def print_missed(lines: Sequence[RuleOccurrence], *, as_json: bool) -> None:
-    """Print occurrences that were missed, one a line."""
-    for line in lines:
-        if as_json:
-            action = None if line.action_id is None else str(line.action_id)
-            print_json({"rule_id": str(line.rule_id), "nominal_at": instant_text(line.nominal_at), "action_id": action})
-        else:
-            Stdout().print(Text(f"{instant_text(line.nominal_at)} of rule {line.rule_id}"))
+def print_occurrence(line: RuleOccurrence, *, as_json: bool) -> None:
+    """Print an occurrence that is left out."""
+    if as_json:
+        print_record(line)
+    else:
+        why = "" if line.reason is None else f" left out ({line.reason})"
+        Stdout().print(Text(f"{instant_text(line.nominal_at)} of rule {line.rule_id}{why}"))
 
 
 def rule_json(rule: RecurringRule) -> dict[str, Any]:
     """Return a rule as programs see it: the columns of `recurring_schedules`."""
+    told = record_json(rule, first=("id", "status", "action_type"), without=(*_OF_THE_EXPANDER, "grace"))
+    return told | {"grace_seconds": int(rule.grace.total_seconds())}
+
+
+def _described(rule: RecurringRule, tz: str | None) -> dict[str, object]:
     return {
-        "id": str(rule.id),
-        "status": str(rule.status),
-        "action_type": rule.action_type,
-        "target_key": rule.target_key,
-        "payload_template": dict(rule.payload_template),
-        "overrides": dict(rule.overrides),
-        "kind": rule.kind,
-        "rrule": rule.rrule,
-        "starts_wall": rule.starts_wall,
-        "starts_at": instant_text(rule.starts_at),
-        "ends_at": _instant(rule.ends_at),
-        "tz": rule.tz,
-        "gap": rule.gap,
-        "fold": rule.fold,
-        "exdates": list(rule.exdates),
-        "rdates": list(rule.rdates),
+        "rule": rule.id,
+        "status": rule.status,
+        "error": rule.last_error,
+        "type": rule.action_type,
+        "when": _words(rule),
+        "begins": instant_text(rule.starts_at, tz),
+        "ends": None if rule.ends_at is None else instant_text(rule.ends_at, tz),
+        "clocks": None if rule.tz is None else f"gap {rule.gap}, fold {rule.fold}",
+        "left out": ", ".join(rule.exdates) or None,
+        "added": ", ".join(rule.rdates) or None,
         "holidays": rule.holidays,
-        "misfire": rule.misfire,
-        "grace_seconds": int(rule.grace.total_seconds()),
+        "target": rule.target_key,
+        "missed": f"{rule.misfire}, when late by more than {int(rule.grace.total_seconds())} s",
         "overlap": rule.overlap,
-        "workspace_id": None if rule.workspace_id is None else str(rule.workspace_id),
-        "user_id": str(rule.user_id),
-        "last_materialized_at": instant_text(rule.last_materialized_at),
-        "last_error": rule.last_error,
-        "split_from": None if rule.split_from is None else str(rule.split_from),
-        "version": rule.version,
-        "created_at": instant_text(rule.created_at),
+        "workspace": rule.workspace_id,
+        "user": rule.user_id,
+        "split from": rule.split_from,
     }
+
+
+def _zone_of(rule: RecurringRule) -> str | None:
+    """Return the rule's zone, to show times in; None where it is no more."""
+    try:
+        return None if rule.tz is None else zone(rule.tz).key
+    except InvalidZone:
+        return None
 
 
 def _upcoming(each: Upcoming, tz: str | None) -> str:
     if each.publish_at is None:
-        return f"{instant_text(each.nominal_at, tz)} left out"
+        why = "" if each.reason is None else f" ({each.reason})"
+        return f"{instant_text(each.nominal_at, tz)} left out{why}"
     moved = "" if each.publish_at == each.nominal_at else f" moved from {instant_text(each.nominal_at, tz)}"
     return f"{instant_text(each.publish_at, tz)}{moved}"
 
@@ -116,7 +117,3 @@ def _words(rule: RecurringRule) -> str:
         return f"{rule.describe()}{zone}{end}"
     except Invalid:  # an older or newer version's, or a zone that is no more: what it says itself will do
         return f"{rule.rrule}{zone}{end}"
-
-
-def _instant(value: datetime | None) -> str | None:
-    return None if value is None else instant_text(value)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
@@ -13,37 +12,20 @@ from postdate.cli.installation import Installation
 from postdate.cli.options import (
     ActorOption,
     DisplayZone,
-    FoldOption,
-    GapOption,
     JsonFlag,
     NoteOption,
-    TzOption,
-    actor_or_login,
-)
-from postdate.cli.printing import event_json, print_json
-from postdate.cli.rule_options import (
-    CronOption,
-    EndsOption,
-    EveryOption,
-    ExdateOption,
-    GraceOption,
-    HolidaysOption,
-    MisfireOption,
-    OverlapOption,
     PayloadOption,
-    RdateOption,
-    RRuleOption,
-    RuleId,
     SetOption,
-    StartOption,
-    TargetOption,
     UserOption,
     WorkspaceOption,
+    actor_or_login,
 )
-from postdate.cli.rule_text import print_rule, rule_json
-from postdate.cli.scheduling import payload_of
+from postdate.cli.payload import payload_of
+from postdate.cli.printing import history_json
+from postdate.cli.records import print_json, record_json
+from postdate.cli.rule_options import RuleId, RuleOptions, asked_of
+from postdate.cli.rule_text import print_rule, rule_json, show_rule
 from postdate.domain.rule import RuleStatus
-from postdate.verbs import UNCHANGED
 
 rules = typer.Typer(
     name="rules", help="Look after recurring rules: what is to happen again and again.", no_args_is_help=True
@@ -57,51 +39,23 @@ def create(
     *,
     payload: PayloadOption = None,
     set_: SetOption = None,
-    rrule: RRuleOption = None,
-    cron: CronOption = None,
-    every: EveryOption = None,
-    start: StartOption = None,
-    tz: TzOption = None,
-    gap: GapOption = None,
-    fold: FoldOption = None,
-    ends_at: EndsOption = None,
-    exdate: ExdateOption = None,
-    rdate: RdateOption = None,
-    holidays: HolidaysOption = None,
-    target: TargetOption = None,
     workspace: WorkspaceOption = None,
     user: UserOption = None,
-    misfire: MisfireOption = None,
-    grace: GraceOption = None,
-    overlap: OverlapOption = None,
     note: NoteOption = None,
     actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **options: Unpack[RuleOptions],
 ) -> None:
     """Let an action happen again and again: by an RRULE, a cron expression or an interval."""
     with installation.opened() as app:
         made = app.sync.create_rule(
             action_type,
-            payload_of(payload, set_ or []),
-            rrule=rrule,
-            cron=cron,
-            every=every,
-            start=start,
-            tz=tz,
-            gap=gap or "forward",
-            fold=fold or "first",
-            ends_at=ends_at,
-            exdates=exdate,
-            rdates=rdate,
-            holidays=holidays,
-            target=target,
+            payload_of(payload, set_) or {},
             workspace=workspace,
             user=user,
-            misfire=misfire or "once",
-            grace=timedelta(hours=1) if grace is None else grace,
-            overlap=overlap or "allow",
             actor=actor_or_login(actor),
             note=note,
+            **asked_of(options),
         )
     print_rule(made, as_json=as_json)
 
@@ -129,12 +83,11 @@ def show(installation: Installation, rule: RuleId, *, tz: DisplayZone = None, as
     with installation.opened() as app:
         found = app.sync.get_rule(rule)
         history = app.sync.rule_history(rule)
-        over = found.status is RuleStatus.ENDED or found.last_error is not None
-        upcoming = [] if over else app.sync.preview_rule(rule, n=5)
+        upcoming = [] if found.last_error is not None else app.sync.preview_rule(rule, n=5)
     if as_json:
-        print_json(rule_json(found) | {"history": [event_json(event) for event in history]})
-        return
-    print_rule(found, upcoming=upcoming, history=history, tz=tz)
+        print_json(rule_json(found) | {"upcoming": [record_json(each) for each in upcoming]} | history_json(history))
+    else:
+        show_rule(found, upcoming, history, tz=tz)
 
 
 @command
@@ -147,49 +100,20 @@ def update(
     ] = None,
     payload: PayloadOption = None,
     set_: SetOption = None,
-    rrule: RRuleOption = None,
-    cron: CronOption = None,
-    every: EveryOption = None,
-    start: StartOption = None,
-    tz: TzOption = None,
-    gap: GapOption = None,
-    fold: FoldOption = None,
-    ends_at: EndsOption = None,
-    exdate: ExdateOption = None,
-    rdate: RdateOption = None,
-    holidays: HolidaysOption = None,
-    target: TargetOption = None,
-    misfire: MisfireOption = None,
-    grace: GraceOption = None,
-    overlap: OverlapOption = None,
     note: NoteOption = None,
     actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **options: Unpack[RuleOptions],
 ) -> None:
     """Change a rule, for all that is still to come or from one occurrence on. An empty option takes its value away."""
-    given = None if payload is None and not set_ else payload_of(payload, set_ or [])
     with installation.opened() as app:
         changed = app.sync.update_rule(
             rule,
             following=following,
-            payload=given,
-            rrule=rrule,
-            cron=cron,
-            every=every,
-            start=start,
-            tz=tz,
-            gap=gap,
-            fold=fold,
-            ends_at=UNCHANGED if ends_at is None else ends_at or None,
-            exdates=exdate,
-            rdates=rdate,
-            holidays=UNCHANGED if holidays is None else holidays or None,
-            target=UNCHANGED if target is None else target or None,
-            misfire=misfire,
-            grace=grace,
-            overlap=overlap,
+            payload=payload_of(payload, set_),
             actor=actor_or_login(actor),
             note=note,
+            **asked_of(options),
         )
     print_rule(changed, as_json=as_json)
 

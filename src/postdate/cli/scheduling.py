@@ -5,34 +5,28 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Unpack
 
 import typer
 
+from postdate.cli.action_options import ActionOptions
 from postdate.cli.bulk import Tally, schedule_rows
 from postdate.cli.command import command
 from postdate.cli.csv_rows import csv_rows
 from postdate.cli.failure import ExitCode, tell
 from postdate.cli.installation import Installation
-from postdate.cli.jsonl_rows import json_object, jsonl_rows
+from postdate.cli.jsonl_rows import jsonl_rows
 from postdate.cli.lines import lines
-from postdate.cli.options import (
-    ActorOption,
-    AtOption,
-    ExpiresOption,
-    FoldOption,
-    GapOption,
-    JsonFlag,
-    TzOption,
-    actor_or_login,
-)
-from postdate.cli.printing import action_json, print_json, print_line
+from postdate.cli.options import ActorOption, JsonFlag, PayloadOption, SetOption, actor_or_login
+from postdate.cli.payload import payload_of
+from postdate.cli.printing import action_json, print_moved
 from postdate.cli.progress import progress_bar
+from postdate.cli.records import print_json
 from postdate.cli.rows import Defaults, new_action
 from postdate.errors import Invalid, PostdateError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from postdate.app import Postdate
     from postdate.cli.bulk import Results
@@ -48,28 +42,8 @@ def schedule(
         str | None, typer.Argument(metavar="TYPE", help="The action type, as in send_email.", show_default=False)
     ] = None,
     *,
-    payload: Annotated[str | None, typer.Option(metavar="JSON", help="The payload, a JSON object.")] = None,
-    set_: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="One text of the payload; repeatable.")
-    ] = None,
-    at: AtOption = None,
-    tz: TzOption = None,
-    gap: GapOption = None,
-    fold: FoldOption = None,
-    target: Annotated[str | None, typer.Option(metavar="TEXT", help="Where to: a platform, a channel.")] = None,
-    thing: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What is published: goes out once to each target.")
-    ] = None,
-    workspace: Annotated[str | None, typer.Option(metavar="UUID", help="The owning workspace.")] = None,
-    user: Annotated[str | None, typer.Option(metavar="UUID", help="The owning user.")] = None,
-    occurrence: Annotated[str | None, typer.Option(metavar="TEXT", help="Which repetition of the thing.")] = None,
-    expires_at: ExpiresOption = None,
-    overlap_key: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="At most one active action of this type has it.")
-    ] = None,
-    idempotency_key: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Asking again with it answers the same action.")
-    ] = None,
+    payload: PayloadOption = None,
+    set_: SetOption = None,
     csv: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Each row of a CSV file.", rich_help_panel=FILE_PANEL)
     ] = None,
@@ -79,35 +53,22 @@ def schedule(
     ] = None,
     actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **options: Unpack[ActionOptions],
 ) -> None:
     """Schedule one action, or with --csv or --jsonl one for each row of a file (- for stdin).
 
     For a file, the other options stand in for what a row leaves out. A row that is refused is reported with its line
     number and stops nothing else; the exit code is then 5.
     """
-    options = {
-        "type": action_type,
-        "at": at,
-        "tz": tz,
-        "gap": gap,
-        "fold": fold,
-        "target": target,
-        "thing": thing,
-        "workspace": workspace,
-        "user": user,
-        "occurrence": occurrence,
-        "expires_at": expires_at,
-        "overlap_key": overlap_key,
-        "idempotency_key": idempotency_key,
-    }
-    reserved: dict[str, str] = {name: value for name, value in options.items() if value is not None}
-    defaults = Defaults(reserved=reserved, payload=payload_of(payload, set_ or []))
+    said: dict[str, Any] = {"type": action_type, **options}
+    reserved = {name: value for name, value in said.items() if value is not None}
+    defaults = Defaults(reserved=reserved, payload=payload_of(payload, set_) or {})
     who = actor_or_login(actor)
     if csv is None and jsonl is None:
         with installation.opened() as app:
             _schedule_one(app, defaults, actor=who, as_json=as_json)
         return
-    if idempotency_key is not None:
+    if "idempotency_key" in reserved:
         raise Invalid(field="idempotency_key", rule="must be a column where rows are many")
     with _rows(csv=csv, jsonl=jsonl) as (file, rows), installation.opened() as app:
         tally = _schedule_all(app, file, rows, defaults, actor=who, as_json=as_json)
@@ -120,10 +81,7 @@ def _schedule_one(app: Postdate, defaults: Defaults, *, actor: str, as_json: boo
     (result,) = app.sync.schedule_many([new_action({}, defaults)], actor=actor)
     if isinstance(result, PostdateError):
         raise result
-    if as_json:
-        print_json(action_json(result))
-    else:
-        print_line(result)
+    print_moved(result, as_json=as_json)
 
 
 def _schedule_all(
@@ -150,17 +108,6 @@ def _report(results: Results, *, as_json: bool) -> None:
         elif as_json:
             print_json({"line": line} | action_json(result))
     sys.stdout.flush()  # whoever reads may act on what is committed
-
-
-def payload_of(payload: str | None, pairs: Sequence[str]) -> dict[str, object]:
-    """Return the payload that `--payload` and `--set` make together. Raises `Invalid`."""
-    merged = {} if payload is None else json_object(payload, field="payload")
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not key or not equals:
-            raise Invalid(field="set", rule="must be KEY=VALUE", value=pair)
-        merged[key] = value
-    return merged
 
 
 @contextmanager

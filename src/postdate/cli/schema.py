@@ -10,7 +10,7 @@ from postdate.cli.command import command
 from postdate.cli.failure import ExitCode, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
-from postdate.cli.printing import print_json
+from postdate.cli.records import print_json
 from postdate.errors import SchemaMismatch
 from postdate.store.migrate import SchemaStatus, script, status
 

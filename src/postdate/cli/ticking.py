@@ -13,7 +13,7 @@ from postdate.cli.ending import end_stuck, end_tasks
 from postdate.cli.failure import ExitCode, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
-from postdate.cli.printing import instant_text, print_json
+from postdate.cli.records import instant_text, print_json
 from postdate.cli.served import Application, TypesOption, servable_types
 
 if TYPE_CHECKING:

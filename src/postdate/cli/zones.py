@@ -11,7 +11,8 @@ from postdate.cli.command import command
 from postdate.cli.failure import plain, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import ActionId, ActorOption, JsonFlag, NoteOption, actor_or_login
-from postdate.cli.printing import Stdout, instant_text, print_json, print_moved
+from postdate.cli.printing import Stdout, print_moved
+from postdate.cli.records import instant_text, print_json
 
 if TYPE_CHECKING:
     from postdate.domain.intent import Shift

@@ -77,3 +77,13 @@ def test_what_list_prints_says_enough_to_be_scheduled_elsewhere(postdate: Shell)
     }
     answer = postdate("schedule", "--jsonl", "-", "--json", stdin=json.dumps(row))
     assert answer.json["payload"] == listed["payload"]
+
+
+def test_a_row_says_what_becomes_of_its_wall_time_and_the_option_says_it_for_the_others(on_sqlite: Shell) -> None:
+    wall = {"text": "x", "at": "2099-03-14T09:00"}
+    rows = [wall | {"zone_policy": "pin"}, wall, wall | {"zone_policy": "never"}]
+    stdin = "\n".join(map(json.dumps, rows))
+    options = ("--tz", "Europe/Lisbon", "--zone-policy", "ask", "--json")
+    answer = on_sqlite("schedule", "reminder", "--jsonl", "-", *options, stdin=stdin)
+    assert [made["zone_policy"] for made in answer.json_lines] == ["pin", "ask"]
+    assert "line 3: zone_policy: must be one of follow, ask, pin (got 'never')" in answer.err

@@ -21,17 +21,18 @@ FIELDS = [
     "reason",
     "action_type",
     "publish_at",
-    "thing_id",
-    "target_key",
-    "occurrence",
     "workspace_id",
     "user_id",
+    "target_key",
     "payload",
-    "wall_time",
-    "tz",
-    "gap",
-    "fold",
+    "occurrence",
     "expires_at",
+    "origin",
+    "origin_id",
+    "replaces_id",
+    "overlap_key",
+    "traceparent",
+    "created_at",
     "attempt_count",
     "next_attempt_at",
     "last_error",
@@ -39,13 +40,14 @@ FIELDS = [
     "submitted_at",
     "finished_at",
     "paused",
-    "overlap_key",
-    "origin",
-    "origin_id",
-    "replaces_id",
-    "traceparent",
-    "created_at",
     "updated_at",
+    "thing_id",
+    "wall_time",
+    "tz",
+    "gap",
+    "fold",
+    "tz_source",
+    "zone_policy",
 ]
 
 
@@ -158,6 +160,17 @@ def test_show_tells_what_was_asked_how_it_stands_and_who_did_what(postdate: Shel
         "no longer needed",
     ):
         assert said in shown
+
+
+def test_whose_zone_it_is_and_what_becomes_of_a_shift_is_told(postdate: Shell) -> None:
+    action = postdate.reminder("--tz", "Europe/Lisbon", "--zone-policy", "ask", at="2099-06-14 09:00")
+    assert "09:00 in Europe/Lisbon (gap forward, fold first, zone policy ask)" in postdate.done("show", action).out
+    told = postdate.done("show", action, "--json").json
+    assert (told["tz_source"], told["zone_policy"]) == ("call", "ask")
+    moved = postdate.done("reschedule", action, "--at", "2099-06-15 09:00", "--zone-policy", "pin", "--json").json
+    assert (moved["tz"], moved["zone_policy"]) == ("Europe/Lisbon", "pin")
+    instant = postdate.done("show", postdate.reminder(), "--json").json
+    assert [instant[name] for name in ("wall_time", "tz", "gap", "fold", "tz_source", "zone_policy")] == [None] * 6
 
 
 def test_an_action_that_does_not_exist_is_not_found(postdate: Shell) -> None:

@@ -25,8 +25,9 @@ def created(shell: Shell, *arguments: str) -> str:
 def test_a_rule_is_made_shown_changed_and_ended(postdate: Shell) -> None:
     rule = created(postdate)
     shown = postdate.done("rules", "show", rule).lines
-    assert shown[0] == f"{rule} active reminder every Tuesday at 09:00 in Europe/Lisbon"
-    assert shown[1] == "  2099-03-03T09:00:00+00:00"
+    assert shown[:2] == [f"rule       {rule}", "status     active"]
+    assert "when       every Tuesday at 09:00 in Europe/Lisbon" in shown
+    assert shown[shown.index("next") + 1] == "  2099-03-03T09:00:00+00:00"
     assert "rule_created by cli:" in shown[-1]
     changed = postdate.done(
         "rules", "update", rule, "--set", "text=Hello", "--ends-at", "2099-05-01T00:00", "--json"
@@ -47,17 +48,80 @@ def test_a_rule_is_made_shown_changed_and_ended(postdate: Shell) -> None:
 
 def test_single_occurrences_are_skipped_moved_and_given_something_else(postdate: Shell) -> None:
     rule = created(postdate)
-    postdate.done("rules", "skip", rule, "2099-03-10T09:00")
+    skipped = postdate.done("rules", "skip", rule, "2099-03-10T09:00").out
+    assert skipped == f"2099-03-10T09:00:00Z of rule {rule} left out (user)\n"
+    again = postdate.done("rules", "skip", rule, "2099-03-10T09:00", "--json").json
+    assert (again["rule_id"], again["state"], again["reason"]) == (rule, "skipped", "user")
     moved = postdate.done("rules", "move", rule, "2099-03-17T09:00Z", "--to", "2099-03-18 10:00", "--json").json
     assert (moved["occurrence"], moved["publish_at"]) == ("2099-03-17T09:00:00Z", "2099-03-18T10:00:00Z")
     postdate.done("rules", "override", rule, "2099-03-24T09:00", "--set", "text=special")
     assert postdate.done("rules", "preview", rule, "-n", "3").lines == [
         "2099-03-03T09:00:00+00:00",
-        "2099-03-10T09:00:00+00:00 left out",
+        "2099-03-10T09:00:00+00:00 left out (user)",
         "2099-03-18T10:00:00+00:00 moved from 2099-03-17T09:00:00+00:00",
     ]
     assert postdate("rules", "skip", rule, "2099-03-11T09:00").code == 3
     assert postdate.done("rules", "run-now", rule, "--json").json["origin"] == "recurring"
+
+
+def test_show_tells_what_a_rule_fires_and_what_it_does_about_being_late(on_sqlite: Shell) -> None:
+    rule = created(
+        on_sqlite,
+        *(*TUESDAYS, "--exdate", "2099-03-10", "--rdate", "2099-03-12", "--holidays", "team", "--target", "phone"),
+        *("--misfire", "all", "--grace", "60", "--overlap", "skip", "--gap", "reject", "--ends-at", "2099-06-01T00:00"),
+    )
+    on_sqlite.done("rules", "override", rule, "2099-03-24T09:00", "--set", "text=special")
+    shown = on_sqlite.done("rules", "show", rule).out
+    for said in (
+        "begins     2099-03-03T09:00:00+00:00",
+        "ends       2099-06-01T00:00:00+01:00",
+        "clocks     gap reject, fold first",
+        "left out   2099-03-10",
+        "added      2099-03-12",
+        "holidays   team",
+        "target     phone",
+        "missed     all, when late by more than 60 s",
+        "overlap    skip",
+        '  "text": "Hi"',
+        '    "text": "special"',
+    ):
+        assert f"{said}\n" in shown.replace(",\n", "\n"), said
+    told = on_sqlite.done("rules", "show", rule, "--json").json
+    assert (told["misfire"], told["grace_seconds"], told["overlap"], told["holidays"]) == ("all", 60, "skip", "team")
+    assert (told["exdates"], told["payload_template"]["text"]) == (["2099-03-10"], "Hi")
+    assert told["upcoming"][0]["publish_at"] == "2099-03-03T09:00:00Z"
+
+
+def test_an_empty_option_takes_a_value_away(on_sqlite: Shell) -> None:
+    rule = created(on_sqlite, *TUESDAYS, "--holidays", "team", "--target", "phone", "--ends-at", "2099-06-01T00:00")
+    told = on_sqlite.done("rules", "update", rule, "--holidays", "", "--target", "", "--ends-at", "", "--json").json
+    assert (told["holidays"], told["target_key"], told["ends_at"]) == (None, None, None)
+    assert (told["rrule"], told["starts_wall"]) == ("FREQ=WEEKLY;BYDAY=TU", "2099-03-03T09:00:00"), "the rest stays"
+
+
+def test_a_rule_that_has_ended_previews_nothing(on_sqlite: Shell) -> None:
+    rule = created(on_sqlite)
+    on_sqlite.done("rules", "end", rule)
+    assert on_sqlite.done("rules", "preview", rule).out == ""
+    assert on_sqlite.done("rules", "show", rule, "--json").json["upcoming"] == []
+
+
+def test_a_preview_takes_every_form_that_a_rule_has(on_sqlite: Shell) -> None:
+    every = ("rules", "preview", "--every", "5400", "--start", "2099-03-03T09:00Z", "-n", "2")
+    assert on_sqlite.done(*every).lines == ["2099-03-03T09:00:00Z", "2099-03-03T10:30:00Z"]
+    said = {
+        form: on_sqlite.done("rules", "preview", *form, *TUESDAYS[2:]).out
+        for form in ((TUESDAYS[1],), ("--rrule", TUESDAYS[1]))
+    }
+    assert len(set(said.values())) == 1
+    for wrong, told in (
+        ((), "rrule: or cron, or every, is needed"),
+        (("0 9 * * *", "--every", "60"), "rrule: or cron, or every, is needed: one of the three"),
+        (("0 9 * * *", "--cron", "0 9 * * *"), "cron: must be given once"),
+        ((created(on_sqlite), "--every", "60"), "every: must not be given with a rule"),
+    ):
+        answer = on_sqlite("rules", "preview", *wrong, "--tz", "UTC")
+        assert (answer.code, answer.err.startswith(f"postdate: {told}")) == (2, True), answer.err
 
 
 def test_a_preview_needs_no_rule(on_sqlite: Shell) -> None:
@@ -90,8 +154,8 @@ async def test_what_was_missed_is_listed(on_sqlite: Shell, sqlite_url: str) -> N
     await travel(app, to=clock.now())
     await app.close()
     assert on_sqlite.done("rules", "missed", str(rule.id)).lines == [
-        f"2027-03-10T09:00:00Z of rule {rule.id}",
-        f"2027-03-09T09:00:00Z of rule {rule.id}",
+        f"2027-03-10T09:00:00Z of rule {rule.id} left out (missed)",
+        f"2027-03-09T09:00:00Z of rule {rule.id} left out (missed)",
     ]
     later = on_sqlite.done("rules", "missed", "--since", "2027-03-10T00:00Z", "--json").json_lines
     assert [line["nominal_at"] for line in later] == ["2027-03-10T09:00:00Z"]
@@ -108,5 +172,8 @@ async def test_a_rule_that_cannot_be_read_says_why(on_sqlite: Shell, sqlite_url:
     await app.tick()
     await app.close()
     shown = on_sqlite.done("rules", "show", str(rule.id)).lines
-    assert shown[0].startswith(f"{rule.id} active post 0 9 * * * in Mars/Phobos InvalidZone: ")
-    assert len(shown) == 2, "and what people did to it"
+    assert shown[2].startswith("error      InvalidZone: ")
+    assert "when       0 9 * * * in Mars/Phobos" in shown
+    assert shown[-1].endswith(" rule_created by api"), "and what people did to it"
+    (listed,) = on_sqlite.done("rules", "list").lines
+    assert listed.startswith(f"{rule.id} active post 0 9 * * * in Mars/Phobos InvalidZone: ")
