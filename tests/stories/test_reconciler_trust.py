@@ -18,6 +18,7 @@ from postdate import (
     Status,
 )
 from postdate.engine import hearing
+from postdate.sources import Sources
 from postdate.testing.factories import make_workspace
 from tests.stories.upstream import A_MINUTE, A_SECOND, AN_HOUR, LATER, TYPE, Stage, Upstream
 
@@ -152,18 +153,34 @@ async def test_what_cannot_be_scheduled_is_told_and_what_there_is_stays(sqlite_u
         assert (await stage.only("a")).publish_at == LATER
 
 
-async def test_a_source_has_so_much_time_and_no_more(stage: Stage, database_url: str) -> None:
-    class Silent(Upstream):
-        async def desired(self, workspace: UUID | None, *, thing_id: str | None = None) -> AsyncIterator[Desired]:
-            await asyncio.Event().wait()
-            yield Desired(action_type=TYPE, payload={}, at=LATER)
+class Silent(Upstream):
+    """Never answers."""
 
+    async def desired(self, workspace: UUID | None, *, thing_id: str | None = None) -> AsyncIterator[Desired]:
+        await asyncio.Event().wait()
+        yield Desired(action_type=TYPE, payload={}, at=LATER)
+
+
+async def test_a_source_has_so_much_time_and_no_more(stage: Stage) -> None:
     stage.app.source("silent", Silent(), workspaces=[None], timeout=0.05)
     stage.approve("a")
     report = await stage.app.reconcile()
     (failed,) = report.failed
     assert (failed.source, failed.failed) == ("silent", "took longer than 0.05 s")
     assert len(await stage.app.list()) == 1
+
+
+async def test_of_a_source_that_blocks_the_event_loop_it_is_told_that_it_stood_still(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is claimed meanwhile either, and no time-out can end it."""
+    async with Stage.on(sqlite_url) as stage:
+        stage.app.kernel.sources = Sources()
+        stage.app.source("blocking", Silent(), workspaces=[None], timeout=0.05)
+        readings = iter([100.0])
+        monkeypatch.setattr(hearing, "monotonic", lambda: next(readings, 114.05))
+        (failed,) = (await stage.app.reconcile()).failed
+        assert failed.failed == "took longer than 0.05 s, and the event loop stood still for 14 s"
 
 
 @pytest.mark.parametrize(

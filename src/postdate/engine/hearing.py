@@ -28,6 +28,8 @@ BATCH = 500
 """How much of what a source says is in memory, and in one transaction, at once."""
 
 _ENDING_SECONDS = 5.0
+_NOTABLY_LATE_SECONDS = 2.0
+"""By which its time-out comes only where something blocks the event loop, and most likely the source does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +105,9 @@ class Hearing:
             why = f"{type(error).__name__}: {cleaned(error, limit=500)}"
             if limit.expired():
                 why = f"took longer than {self._allowed:g} s"
+                late = monotonic() - began - self._seconds
+                if late > _NOTABLY_LATE_SECONDS:
+                    why = f"{why}, and the event loop stood still for {late:.0f} s"
             raise SourceFailed(self._name, self._workspace, why=why) from error
         finally:
             self._seconds = max(self._seconds - (monotonic() - began), 0.0)
