@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
 import structlog.testing
-from pydantic import BaseModel
+from pydantic import BaseModel, StringConstraints
 
 from postdate import (
     Desired,
@@ -151,6 +151,27 @@ async def test_what_cannot_be_scheduled_is_told_and_what_there_is_stays(sqlite_u
         part = await stage.reconcile()
         assert (part.refused, part.inserted, part.replaced) == (1, 0, 0)
         assert (await stage.only("a")).publish_at == LATER
+
+
+class Lowered(BaseModel):
+    """A payload whose thing is another one once it was read."""
+
+    thing_id: Annotated[str, StringConstraints(to_lower=True)]
+
+
+async def test_a_type_that_makes_another_thing_of_what_is_wanted_is_told(stage: Stage) -> None:
+    """Under its own key it would be missing for ever, and so scheduled every minute."""
+
+    async def publish(_ctx: object, _post: Lowered) -> None:
+        """Take a post."""
+
+    stage.app.action("publish_lowered")(publish)
+    wanted = Desired(action_type="publish_lowered", payload={"thing_id": "Post-1"}, at=LATER)
+    stage.upstream.wanted[stage.workspace] = [wanted]
+    part = await stage.reconcile()
+    assert (part.inserted, part.refused) == (0, 1)
+    assert "another thing" in part.refusals[0]
+    assert await stage.app.list() == []
 
 
 class Silent(Upstream):
