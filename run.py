@@ -4,6 +4,7 @@
     python3 run.py demo [ARGS]    run the demo
     python3 run.py test           run every check, then the tests
     python3 run.py test ARGS      run pytest alone, with these arguments
+    python3 run.py coverage       run the tests, and say which branches of what decides and writes none of them takes
 
 Needs nothing but Python 3.11 or newer. Installs the project into .venv, again when its dependencies change.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -26,6 +28,7 @@ PYTHON = str(VENV / "bin" / "python")
 COMMANDS = {
     "demo": (["postgres"], ["demo"]),
     "test": (["postgres", "asyncpg", "celery", "otel"], ["test", "lint"]),
+    "coverage": (["postgres", "asyncpg", "celery", "otel"], ["test"]),
 }
 CHECKS = {
     "ruff check": [PYTHON, "-m", "ruff", "check"],
@@ -35,6 +38,9 @@ CHECKS = {
 }
 # Each worker starts servers of its own, so more of them do not help for long.
 PARALLEL = ["-n", "logical", "--maxprocesses", "4", "--dist", "worksteal"]
+COVERED = ("domain", "store", "engine")
+ENOUGH = 95.0
+"""Percent of the branches of each of these packages that the tests take."""
 
 
 def install(command: str) -> None:
@@ -75,6 +81,25 @@ def passes(title: str, command: list[str]) -> bool:
     return subprocess.run(command, check=False).returncode == 0
 
 
+def covers_enough() -> bool:
+    """Print what no test reached, and which part of the branches of each package the tests have taken."""
+    packages = {package: f"src/postdate/{package}/" for package in COVERED}
+    included = f"--include={','.join(f'{folder}*' for folder in packages.values())}"
+    passes("what no test reaches", [PYTHON, "-m", "coverage", "report", included])
+    told = subprocess.run([PYTHON, "-m", "coverage", "json", "-o", "-", included], check=True, stdout=subprocess.PIPE)
+    files = json.loads(told.stdout)["files"]
+    print(f"\n=== branches taken, of which {ENOUGH:g} % are asked for ===")
+    enough = [_covers_enough(name, folder, files) for name, folder in packages.items()]
+    return all(enough)
+
+
+def _covers_enough(package: str, folder: str, files: dict[str, dict[str, dict[str, int]]]) -> bool:
+    found = [told["summary"] for path, told in files.items() if path.startswith(folder)]
+    taken, branches = (sum(each[name] for each in found) for name in ("covered_branches", "num_branches"))
+    print(f"{package:8} {100 * taken / branches:6.2f} %  ({taken} of {branches})")
+    return 100 * taken / branches >= ENOUGH
+
+
 def main() -> None:
     """Read the command, install, run it."""
     command, *arguments = sys.argv[1:] or ["help"]
@@ -84,6 +109,9 @@ def main() -> None:
     install(command)
     if command == "demo":
         os.execv(PYTHON, [PYTHON, "-m", "demo", *arguments])  # noqa: S606  # signals reach the demo itself
+    if command == "coverage":
+        tested = passes("pytest", [PYTHON, "-m", "pytest", "--cov", "--cov-report=", *(arguments or PARALLEL)])
+        sys.exit(0 if covers_enough() and tested else 1)
     failed = [] if arguments else [title for title, check in CHECKS.items() if not passes(title, check)]
     if failed:
         print(f"\n=== failed so far: {', '.join(failed)} ===")
