@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
+import structlog
 from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from postdate.errors import EngineStuck
     from postdate.registry import Settled
     from postdate.sources import Source, SqlSource
+
+_log = structlog.get_logger("postdate")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -340,8 +343,9 @@ class Postdate:
     ) -> None:
         """Run the engine until `stop` is set: fire what is due, for all action types or for `types`.
 
-        Raises `NotConfigured`, `SchemaMismatch` or `UnknownActionType` before anything is claimed. `stuck` is called,
-        from another thread, when nothing has moved for as long as the setting `stuck_after` says: to end the process.
+        Without `types`, those that come with postdate and are not set up are left out, which is logged. Raises
+        `NotConfigured`, `SchemaMismatch` or `UnknownActionType` before anything is claimed. `stuck` is called, from
+        another thread, when nothing has moved for as long as the setting `stuck_after` says: to end the process.
         """
         async with self._engine(types) as engine:
             await engine.run(stop or asyncio.Event(), stuck=stuck)
@@ -378,13 +382,20 @@ class Postdate:
 
     @asynccontextmanager
     async def _engine(self, types: Sequence[str] | None) -> AsyncIterator[Engine]:
-        registry = self.kernel.registry
-        chosen = list(registry) if types is None else registry.chosen(types)
+        chosen = self._served() if types is None else self.kernel.registry.chosen(types)
         async with http_client(self.settings) as http, AsyncExitStack() as stack:
             for action_type in chosen:
                 if action_type.close is not None:
                     stack.push_async_callback(action_type.close)
             yield Engine(self.kernel, chosen, http, passes=self._passes())
+
+    def _served(self) -> Sequence[ActionType]:
+        """Return the types that an engine runs which is asked for none, and log which it does without."""
+        served = self.kernel.registry.served()
+        if served.left_out:
+            missing = [str(lacks) for lacks in served.left_out.values()]
+            _log.warning("action types that are not set up are not served", types=[*served.left_out], missing=missing)
+        return served.types
 
     def _passes(self) -> Sequence[Pass]:
         """Return what an engine of this app does now and then."""

@@ -17,7 +17,7 @@ from postdate.domain.intent import check_zone_policy
 from postdate.domain.payload import checked
 from postdate.domain.retry import LONGEST_WAIT
 from postdate.domain.settle import Policy
-from postdate.errors import Invalid, InvalidPayload, UnknownActionType
+from postdate.errors import Invalid, InvalidPayload, NotConfigured, UnknownActionType
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -58,6 +58,11 @@ class ActionType:
     """Told what became of its actions, in the transaction that settles them."""
     configured: Callable[[], None] | None = None
     """Called when the engine starts; raises `NotConfigured` where a setting is missing."""
+    required: bool = True
+    """Whether an engine does not start while a setting is missing; else it goes on without the type, and says so.
+
+    What is asked for by name is required.
+    """
     lookup: Handler | None = None
     """`await lookup(ctx, payload)`: asks the provider what became of a doubtful run, and sends nothing.
 
@@ -88,6 +93,16 @@ class ActionType:
     def is_async(self) -> bool:
         """Whether the handler is awaited rather than run in a thread."""
         return _is_async(self.handler)
+
+    @property
+    def lacks(self) -> NotConfigured | None:
+        """What it cannot run without; None where it can."""
+        try:
+            if self.configured is not None:
+                self.configured()
+        except NotConfigured as missing:
+            return missing
+        return None
 
     def dump(self, payload: object, *, target: str | None = None) -> dict[str, object]:
         """Return `payload` (a model or a mapping) as the JSON object to store for an action to that target.
@@ -132,6 +147,15 @@ def _is_async(handler: Handler) -> bool:
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """The types that an engine runs, and those that it goes on without."""
+
+    types: Sequence[ActionType]
+    left_out: Mapping[str, NotConfigured]
+    """What each of them lacks."""
+
+
 class Registry:
     """The action types that this process knows."""
 
@@ -157,6 +181,17 @@ class Registry:
         if isinstance(names, str) or not isinstance(names, Iterable):
             raise Invalid(field="types", rule="must be a list of names of action types", value=names)
         return [self[name] for name in names]
+
+    def served(self) -> Served:
+        """Return what an engine runs that is asked for no types by name.
+
+        Raises `NotConfigured` where nothing that is registered is set up.
+        """
+        left_out = {each.name: lacks for each in self if not each.required and (lacks := each.lacks) is not None}
+        types = [each for each in self if each.name not in left_out]
+        if left_out and not types:
+            raise next(iter(left_out.values()))
+        return Served(types=types, left_out=left_out)
 
     def get(self, name: str) -> ActionType | None:
         """Return a type by its name, or None."""

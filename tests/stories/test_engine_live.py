@@ -161,6 +161,24 @@ async def test_a_missing_configuration_is_an_error_at_start(live: Postdate) -> N
     assert (await live.get(action.id)).status is Status.QUEUED
 
 
+async def test_an_engine_goes_on_without_a_type_that_is_not_required_unless_it_is_asked_for(live: Postdate) -> None:
+    def configured() -> None:
+        raise NotConfigured("SHOP_KEY", needed_by="act")
+
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    live.include(ActionType(name="act", handler=act, configured=configured, required=False))
+    action = await live.schedule("act", {}, at=await now(live))
+    with pytest.raises(NotConfigured, match="act needs SHOP_KEY"):
+        await live.tick()
+    live.include(ActionType(name="other", handler=act))
+    other = await live.schedule("other", {}, at=await now(live))
+    await live.tick()
+    assert [(await live.get(each.id)).status for each in (action, other)] == [Status.QUEUED, Status.PUBLISHED]
+    with pytest.raises(NotConfigured, match="act needs SHOP_KEY"):
+        await live.tick(types=["act"])
+
+
 async def test_the_engine_refuses_a_database_without_our_schema(empty_database_url: str) -> None:
     app = Postdate(empty_database_url)
     with pytest.raises(SchemaMismatch, match="postdate db upgrade"):

@@ -22,9 +22,8 @@ from postdate.engine.memory import spare_what_stays
 from postdate.errors import Misconfigured
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from postdate.app import Postdate
+    from postdate.cli.served import Servable
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -72,14 +71,14 @@ def _fire(installation: Installation, application: str | None, types: str | None
         asyncio.run(_run(app, servable_types(app, types)))
 
 
-async def _run(app: Postdate, types: Sequence[str]) -> None:
+async def _run(app: Postdate, servable: Servable) -> None:
     stop = asyncio.Event()
     _stop_on_signal(stop, grace=app.settings.stop_grace.total_seconds())
     try:
         await _require_database(app)
-        _log.info("serving", types=list(types), database=_shown(app.kernel.database.url), worker=worker_name())
+        _log.info("serving", types=list(servable.types), database=_shown(app.kernel.database.url), worker=worker_name())
         spare_what_stays()
-        await app.run(stop, types=types, stuck=end_stuck)
+        await app.run(stop, types=servable.asked, stuck=end_stuck)
         _log.info("stopped")
     finally:
         await app.close()

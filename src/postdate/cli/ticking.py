@@ -35,12 +35,12 @@ def tick(
     if application is not None:
         installation = replace(installation, app=application)
     with installation.opened() as app:
-        code = asyncio.run(_tick(app, servable_types(app, types), as_json=as_json))
+        code = asyncio.run(_tick(app, servable_types(app, types).asked, as_json=as_json))
     if code is not ExitCode.DONE:
         raise typer.Exit(code)
 
 
-async def _tick(app: Postdate, types: Sequence[str], *, as_json: bool) -> ExitCode:
+async def _tick(app: Postdate, types: Sequence[str] | None, *, as_json: bool) -> ExitCode:
     try:
         report = await app.tick(types=types, stuck=end_stuck)
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from postdate.doctor.finding import fail, ok, warn
-from postdate.errors import NotConfigured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from postdate.registry import ActionType
 
 CHECK = "action type"
+_PAGE = "docs/operations.md#settings"
 
 
 def action_type_findings(types: Sequence[ActionType]) -> Iterator[Finding]:
@@ -26,10 +26,11 @@ def action_type_findings(types: Sequence[ActionType]) -> Iterator[Finding]:
 
 
 def _finding(action_type: ActionType) -> Finding:
-    if action_type.configured is not None:
-        try:
-            action_type.configured()
-        except NotConfigured as error:
-            advice = f"set {error.setting}, or serve without this type (--types): no engine that has it will start"
-            return fail(CHECK, str(error), advice=advice, page="docs/operations.md#settings")
-    return ok(CHECK, f"{action_type.name}: ready")
+    lacks = action_type.lacks
+    if lacks is None:
+        return ok(CHECK, f"{action_type.name}: ready")
+    if not action_type.required:
+        advice = f"set {lacks.setting} to send any: engines go on without this type, and what is due of it waits"
+        return warn(CHECK, str(lacks), advice=advice, page=_PAGE)
+    advice = f"set {lacks.setting}, or serve without this type (--types): no engine that has it will start"
+    return fail(CHECK, str(lacks), advice=advice, page=_PAGE)

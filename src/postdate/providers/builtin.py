@@ -12,13 +12,13 @@ from postdate.domain.outcome import NotSent
 from postdate.domain.settle import Policy
 from postdate.errors import NotConfigured
 from postdate.providers.mail import SendEmail
-from postdate.providers.mailer import mailer
+from postdate.providers.mailer import mail_is_set_up, mailer
 from postdate.providers.postmark import Postmark
 from postdate.providers.publish import Publisher, PublishPost
 from postdate.providers.reminder import Reminder, Reminders, SecureReminder
 from postdate.providers.smtp import Smtp
 from postdate.providers.smtp_connections import Connections
-from postdate.providers.twilio import SendSms, Twilio
+from postdate.providers.twilio import SendSms, Twilio, sms_is_set_up
 from postdate.providers.webhook import CallSecureWebhook, CallWebhook, Webhook
 from postdate.registry import ActionType
 
@@ -35,7 +35,7 @@ def builtin_action_types(settings: Settings) -> list[ActionType]:
     """Return `send_email`, `send_sms`, `call_webhook`, `publish_post` and `reminder` (P3), each with its provider (P4).
 
     A setting that is missing or wrong is reported by the type's `configured`, when the engine starts: a process
-    that only schedules needs none of them.
+    that only schedules needs none of them. Of what nothing is set up, an engine does without (`required`).
     """
     connections = Connections()  # to the one mail server that there is
     return [
@@ -56,6 +56,7 @@ def _send_email(settings: Settings, connections: Connections) -> ActionType:
         admit=found.admit if isinstance(found, Postmark) else None,
         timeout=timedelta(minutes=3),  # longer than the provider's own time-outs, which say what happened
         configured=found.check if isinstance(found, _Unready) else None,
+        required=mail_is_set_up(settings),
         lookup=found.lookup if isinstance(found, Postmark) else None,
         close=found.close if isinstance(found, Smtp) else None,
     )
@@ -69,6 +70,7 @@ def _send_sms(settings: Settings) -> ActionType:
         payload=TypeAdapter(SendSms),
         timeout=timedelta(minutes=2),
         configured=found.check if isinstance(found, _Unready) else None,
+        required=sms_is_set_up(settings),
         lookup=None if isinstance(found, _Unready) else found.lookup,
     )
 
@@ -97,6 +99,7 @@ def _publish_post(settings: Settings) -> ActionType:
         admit=None if isinstance(found, _Unready) else found.admit,
         timeout=timedelta(minutes=2),
         configured=found.check if isinstance(found, _Unready) else None,
+        required=bool(settings.networks),
     )
 
 

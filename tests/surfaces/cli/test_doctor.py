@@ -32,6 +32,13 @@ def test_what_is_to_be_mended_ends_with_7_and_says_how(postdate: Shell) -> None:
     assert answer.lines[-1].startswith("1 to mend, ")
 
 
+def test_what_nobody_has_set_up_is_worth_a_word_unless_it_is_asked_for(on_sqlite: Shell) -> None:
+    answer = on_sqlite.done("doctor")
+    assert "warn action type  send_email needs POSTDATE_SMTP_URL: such as smtp://localhost:25" in answer.lines
+    half = on_sqlite("doctor", POSTDATE_SMTP_URL="smtp://localhost")
+    assert (half.code, "fail action type  send_email needs POSTDATE_SMTP_FROM" in half.out) == (7, True)
+
+
 def test_programs_read_a_json_object_a_line(postdate: Shell) -> None:
     told = postdate.done("doctor", "--types", "reminder", "--json").json_lines
     assert [set(line) for line in told] == [{"check", "health", "found", "advice", "page"}] * len(told)

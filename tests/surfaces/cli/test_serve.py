@@ -196,8 +196,29 @@ def test_where_nothing_is_left_to_serve_only_the_setting_is_told(on_sqlite: Shel
     assert answer.err == "postdate: send_email needs POSTDATE_SMTP_FROM: such as Shop <shop@example.com>\n"
 
 
-def test_all_types_are_served_unless_some_are_named(on_sqlite: Shell) -> None:
-    assert "send_email needs POSTDATE_SMTP_URL" in on_sqlite("serve").err
+def test_what_nobody_has_set_up_is_not_served_and_that_is_told_once(on_sqlite: Shell, local: Program) -> None:
+    serving = local.start("worker")
+    assert serving.wait_for("serving")["types"] == ["call_webhook", "reminder"]
+    told = serving.wait_for("action types that are not set up are not served")
+    serving.signal(signal.SIGTERM)
+    assert serving.ended() == 0
+    assert told["types"] == ["send_email", "send_sms", "publish_post"]
+    assert told["missing"][0] == "send_email needs POSTDATE_SMTP_URL: such as smtp://localhost:25"
+    assert sum("not served" in line for line in serving.said) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"POSTDATE_SMTP_URL": "smtp://localhost"}, "send_email needs POSTDATE_SMTP_FROM"),
+        ({"POSTDATE_TWILIO_FROM": "+15005550006"}, "send_sms needs POSTDATE_TWILIO_ACCOUNT_SID"),
+        ({"POSTDATE_NETWORKS": '{"instagram": "https://example.com"}'}, "publish_post needs POSTDATE_WEBHOOK_SECRET"),
+    ],
+)
+def test_what_is_half_set_up_is_not_left_out_in_silence(on_sqlite: Shell, setting: dict[str, str], said: str) -> None:
+    answer = on_sqlite("serve", **setting)
+    assert answer.code == 4
+    assert said in answer.err
 
 
 @pytest.mark.parametrize(

@@ -80,5 +80,22 @@ def test_a_pass_without_the_schema_fails(elsewhere: Path, on_sqlite: Shell, shop
     assert "postdate db upgrade" in answer.err
 
 
+def test_what_nobody_has_set_up_waits_while_the_rest_goes_out(on_sqlite: Shell) -> None:
+    mail = on_sqlite.done(
+        *("schedule", "send_email", "--at", PAST, "--json", "--set", "to=ana@example.com"),
+        *("--set", "subject=Hi", "--set", "text=Hi"),
+    ).json["id"]
+    reminder = on_sqlite.reminder(at=PAST)
+    answer = on_sqlite.done("tick")
+    assert answer.out == "1 due, 0 lost leases settled\n"
+    assert "send_email needs POSTDATE_SMTP_URL" in answer.err
+    assert (status(on_sqlite, mail), status(on_sqlite, reminder)) == ("queued", "published")
+    waiting = on_sqlite.done("tick", "--types", "reminder").err
+    assert "due for over an hour, and nobody runs it here" in waiting
+    assert "POSTDATE_SMTP_URL" not in waiting
+    named = on_sqlite("tick", "--types", "send_email")
+    assert (named.code, "send_email needs POSTDATE_SMTP_URL" in named.err) == (4, True)
+
+
 def test_a_type_that_does_not_exist_is_refused(on_sqlite: Shell, shop: str) -> None:
     assert on_sqlite("tick", shop, "--types", "nope").code == 2
