@@ -142,7 +142,7 @@ ENDINGS: dict[str, tuple[Callable[[Context], object], Status, Reason | None]] = 
 
 
 async def test_whatever_ended_under_a_key_bars_it_also_after_retention(stage: Stage) -> None:
-    """P49, P50: retention drops what was asked, and keeps what happened."""
+    """P48, P49, P50: retention drops what was asked, and keeps what happened."""
     for ending in ENDINGS:
         stage.approve(ending, stage.clock.now())
     stage.answer = lambda ctx: ENDINGS[str(ctx.action.thing_id)][0](ctx)

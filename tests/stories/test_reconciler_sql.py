@@ -130,6 +130,7 @@ async def test_the_rows_of_a_select_are_what_is_scheduled(app: Postdate, posts: 
 
 
 async def test_the_queue_follows_the_rows(app: Postdate, posts: Posts) -> None:
+    """P45, P46 and P47."""
     for thing in ("moved", "back to draft", "deleted", "stays"):
         posts.add(thing)
     app.source("posts", source())
