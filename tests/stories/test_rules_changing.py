@@ -344,18 +344,21 @@ async def test_one_workspaces_broken_rule_is_reported_and_stops_nobody_else(
     assert (await app.get_rule(broken.id)).last_error is None
 
 
-async def test_a_payload_that_is_no_object_stops_nobody_else_either(
+async def test_an_override_that_is_no_object_stops_nobody_else_either(
     app: Postdate, ran: list[str], clock: ManualClock
 ) -> None:
     broken, fine = await daily(app), await daily(app)
+    name = f"{NOON + 15 * DAY - 3 * HOUR:%FT%TZ}"
     with app.kernel.transaction(None) as tx:
         r = tx.tables.recurring_schedules
-        tx.execute(r.update().where(r.c.id == broken.id).values(payload_template=["hello"]))
+        tx.execute(r.update().where(r.c.id == broken.id).values(overrides={name: ["hello"]}))
     clock.advance(2 * DAY)
     await app.tick()
     assert (await app.get_rule(broken.id)).last_error is not None
     assert (await app.get_rule(fine.id)).last_materialized_at > NOON + 15 * DAY
-    await app.update_rule(broken.id, payload={"text": "hello"})
+    await app.override_occurrence(broken.id, name, None)
+    clock.advance(HOUR)
+    await app.tick()
     assert len(await queued(app)) == 2 * 14, "and it goes on where it was mended"
 
 

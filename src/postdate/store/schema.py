@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from postdate.store.names import Names
 
-REVISION = "0006"
+REVISION = "0007"
 """The schema this version works on: the newest step in `migrations/versions`."""
 
 SYSTEM_PROFILE = UUID(int=0)
@@ -384,7 +384,10 @@ def _rule_occurrences(b: _Builder) -> Table:
         Column("moved_to", Instant),
         Column("reason", Text),
         Column("changed_at", Instant, nullable=False),
+        Column("wall_time", Text),
+        Column("moved_wall", Text),
         b.index("rule_occurrences_action", "action_id"),
+        b.index("rule_occurrences_decided", "rule_id", "nominal_at", where="wall_time is not null"),
         b.index("rule_occurrences_missed", "nominal_at", where="reason = 'missed'"),
     )
 
