@@ -75,9 +75,9 @@ FILL = {
           case when i % 100 = 1 then {due} else {expires} end, {created}
         from {numbers}""",
     "rule_occurrences": """
-        insert into {rule_occurrences} (rule_id, nominal_at, state, action_id, reason, changed_at)
+        insert into {rule_occurrences} (rule_id, nominal_at, state, action_id, reason, changed_at, wall_time)
         select {id}, {now}, case when i % 200 = 0 then 'skipped' else 'materialised' end, {id},
-          case when i % 200 = 0 then 'missed' end, {created}
+          case when i % 200 = 0 then 'missed' end, {created}, case when i % 50 = 7 then '2027-03-14T12:00:00' end
         from {numbers}""",
     "quiet_hours": """
         insert into {quiet_hours} (id, workspace_id, start_time, end_time, set_at, set_by)

@@ -248,7 +248,8 @@ def find_the_next_look(tx: Transaction) -> None:
 
 @uses("recurring_schedules_pkey")
 def note_what_looks_came_to(tx: Transaction) -> None:
-    looked = {"status": "active", "last_materialized_at": NOW, "look_at": NOW + HOUR, "last_error": None}
+    looked = {"status": "active", "last_materialized_at": NOW, "look_at": NOW + HOUR}
+    looked |= {"reroll_from": None, "last_error": None}
     rules.note_looks(tx, [{"id": rule_id, **looked} for rule_id in rule_ids()])
 
 
@@ -282,6 +283,23 @@ def list_what_was_missed(tx: Transaction) -> None:
 @uses("queue_overlap", "recurring_schedules_pkey", "rule_occurrences_pkey", "outcomes_pkey")
 def see_whose_turn_it_is(tx: Transaction) -> None:
     assert len(occurrences.turns(tx, [action_id(10 * n + 3) for n in range(BATCH)])) == BATCH
+
+
+@uses("rule_occurrences_decided")
+def page_through_what_people_decided_about_occurrences(tx: Transaction) -> None:
+    found = occurrences.decided_page(tx, since=NOW - DAY, limit=BATCH)
+    following = occurrences.decided_page(tx, since=NOW - DAY, limit=BATCH, after=found[9])
+    assert (len(found), following[: BATCH - 10]) == (BATCH, found[10:])
+
+
+@uses(either=["rule_occurrences_decided", "rule_occurrences_pkey"])
+def find_what_people_decided_about_the_occurrences_of_a_rule(tx: Transaction) -> None:
+    assert len(occurrences.decided_lines(tx, action_id(4757), since=NOW - DAY)) == 1
+
+
+@uses("rule_occurrences_action")
+def note_what_was_withdrawn(tx: Transaction) -> None:
+    occurrences.withdraw_lines(tx, dict.fromkeys(rule_ids(), NOW), now=NOW)
 
 
 @uses("actions_origin_id", "queue_pkey")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from postdate.domain import recurrence
 from postdate.domain.action import Intent
 from postdate.domain.instant import instant
+from postdate.domain.walltime import resolve
 from postdate.domain.zones import zone
 from postdate.errors import InvalidInstant
 
@@ -75,6 +76,10 @@ class RuleOccurrence:
     moved_to: datetime | None = None
     reason: SkipReason | None = None
     changed_at: datetime
+    wall_time: str | None = None
+    """What clocks in the rule's zone were to show then, of an occurrence that a person has decided about."""
+    moved_wall: str | None = None
+    """What they were to show at `moved_to`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +175,33 @@ class RecurringRule:
         local = self._local(instant)
         wall_time = local.replace(tzinfo=None, fold=0).isoformat()
         return Intent(wall_time=wall_time, tz=self.tz, gap=self.gap, fold="second" if local.fold else "first")
+
+    def decided(
+        self, nominal_at: datetime, state: OccurrenceState, *, moved_to: datetime | None = None, **said: Any
+    ) -> RuleOccurrence:
+        """Return what a person decided about an occurrence, with the wall times that are meant by it."""
+        intent, moved = self.intent(nominal_at), None if moved_to is None else self.intent(moved_to)
+        return RuleOccurrence(
+            rule_id=self.id,
+            nominal_at=nominal_at,
+            state=state,
+            moved_to=moved_to,
+            wall_time=None if intent is None else intent.wall_time,
+            moved_wall=None if moved is None else moved.wall_time,
+            **said,
+        )
+
+    def means_now(self, at: datetime, wall_time: str | None) -> datetime:
+        """Return the instant that a wall time means by the rules in force; `at` is the one that it meant before.
+
+        Raises `InvalidZone` or `InvalidWallTime`.
+        """
+        if wall_time is None or self.tz is None:
+            return at
+        first, second = resolve(wall_time, self.tz), resolve(wall_time, self.tz, fold="second")
+        if at in {first, second}:
+            return at
+        return second if self.fold == "second" else first
 
     def payload(self, instant: datetime) -> dict[str, Any]:
         """Return what an occurrence's action gets: the template, and over it what this one has instead."""

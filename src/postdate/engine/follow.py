@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy.exc import DBAPIError
 
 from postdate.domain.action import ENGINE, SCHEDULED, replacement
+from postdate.domain.rule import nominal_instant
 from postdate.domain.states import Cause, Reason
 from postdate.engine.renaming import relink_occurrence, rename_occurrences
 from postdate.errors import PostdateError
@@ -77,7 +78,7 @@ def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, 
             tx, told, cause=Cause.REPLACE, reason=Reason.RESCHEDULED, now=now, actor=ENGINE, note=note
         )
     tell_settled(tx, kernel.registry, {action_id: olds[action_id].action_type for action_id in gone}, now=now)
-    names = _renamed(tx, rules, [by_id[action_id] for action_id in gone], now=now)
+    names = _renamed(kernel, tx, rules, [(olds[action_id], by_id[action_id]) for action_id in gone], now=now)
     news = {action_id: _moved(kernel, olds[action_id], by_id[action_id], names, now=now) for action_id in sorted(gone)}
     _insert(tx, news, notes, now=now)
     for old in gone:
@@ -105,19 +106,26 @@ def _is_uuid(text: str) -> bool:
 
 
 def _renamed(
-    tx: Transaction, rules: Mapping[str, RecurringRule], shifts: Sequence[Shift], *, now: datetime
+    kernel: Kernel,
+    tx: Transaction,
+    rules: Mapping[str, RecurringRule],
+    shifts: Sequence[tuple[Action, Shift]],
+    *,
+    now: datetime,
 ) -> dict[tuple[str | None, str], str]:
     """Return what occurrences are called now, by the rule and what they were called."""
     names: dict[tuple[str | None, str], str] = {}
     for rule_id, rule in rules.items():
-        shifted = [
-            each.means - each.intended.publish_at
-            for each in shifts
-            if each.intended.rule_id == rule_id and each.means is not None
-        ]
-        for before, after in (rename_occurrences(tx, rule, shifted, now=now) if shifted else {}).items():
+        mine = [(old, each) for old, each in shifts if each.intended.rule_id == rule_id]
+        followed = {old.publish_at: each.means for old, each in mine if each.means is not None and _is_nominal(old)}
+        for before, after in (rename_occurrences(kernel, tx, rule, followed, now=now) if mine else {}).items():
             names[rule_id, before] = after
     return names
+
+
+def _is_nominal(old: Action) -> bool:
+    """Whether an occurrence is to happen when its rule says, and was not moved."""
+    return nominal_instant(old.occurrence) == old.publish_at
 
 
 def _with_owners(tx: Transaction, shifts: Sequence[Shift]) -> list[Shift]:

@@ -1,7 +1,8 @@
 """Which nominal instants do a rule's occurrences have now that its zone has other rules?
 
 An occurrence is known by its nominal instant: to the ledger, the guard and what was said of it alone. When that
-instant shifts, it has to stay the same occurrence, or the expander would make it once more.
+instant shifts, it has to stay the same occurrence, or the expander would make it once more. Of what is queued the
+actions tell their wall times; of what people have decided, and nothing is queued for, the ledger does.
 """
 
 from __future__ import annotations
@@ -11,69 +12,128 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from postdate.domain.rule import nominal_instant, occurrence_name
+from postdate.domain.action import ENGINE
+from postdate.domain.rule import OccurrenceState, occurrence_name
+from postdate.engine.withdraw import withdraw_actions
 from postdate.errors import Invalid
-from postdate.store.intents import relink_line, rename_line
-from postdate.store.occurrences import lines_of
+from postdate.store.intents import relink_line
+from postdate.store.occurrences import decided_lines, lines_of, rename_lines
 from postdate.store.rules import save_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from postdate.domain.action import Action, Request
-    from postdate.domain.rule import RecurringRule
+    from postdate.domain.rule import RecurringRule, RuleOccurrence
+    from postdate.kernel import Kernel
     from postdate.store.transaction import Transaction
 
-_BAND = timedelta(days=1)
+BAND = timedelta(days=1)
 """How far from now, and from the end of what was decided, an instant may have shifted over that border."""
 
 _MOMENT = timedelta(microseconds=1)
 
 
 def rename_occurrences(
-    tx: Transaction, rule: RecurringRule, shifted: Iterable[timedelta], *, now: datetime
+    kernel: Kernel, tx: Transaction, rule: RecurringRule, followed: Mapping[datetime, datetime], *, now: datetime
 ) -> dict[str, str]:
     """Let the ledger and the overrides of a rule know occurrences by the instants they have now; return the new names.
 
-    `shifted` is by how much wall times of the rule have shifted. What was decided is looked at again near its end, so
-    that no occurrence falls between. The rule must be held.
+    `followed` tells which nominal instants are which now, by the actions of the rule that follow their wall times. What
+    was decided is looked at again near its end, so that no occurrence falls between. The rule must be held.
     """
-    lines = lines_of(tx, rule.id, since=now - _BAND)
-    names = {}
-    for at, to in _shifted(rule, [line.nominal_at for line in lines], sorted(set(shifted))).items():
-        rename_line(tx, rule.id, at, to)
-        names[occurrence_name(at)] = occurrence_name(to)
+    lines = {line.nominal_at: line for line in lines_of(tx, rule.id, since=now - BAND)}
+    lines |= {line.nominal_at: line for line in decided_lines(tx, rule.id, since=now - BAND)}
+    shifted = {at: _followed(rule, line, followed) for at, line in lines.items()}
+    shifted = {at: line for at, line in shifted.items() if line != lines[at]}
+    shifted |= _guessed(rule, lines, shifted, by={to - at for at, to in followed.items()})
+    there = {at: lines.get(line.nominal_at) for at, line in shifted.items() if line.nominal_at not in shifted}
+    gone = _withdrawn(kernel, tx, rule, [line for line in there.values() if line is not None], now=now)
+    shifted = {at: line for at, line in shifted.items() if _makes_way(there.get(at), gone)}
+    rename_lines(tx, rule.id, shifted)
+    names = {occurrence_name(at): occurrence_name(line.nominal_at) for at, line in shifted.items()}
     overrides = {names.get(name, name): said for name, said in rule.overrides.items()}
-    upto = min(rule.last_materialized_at, max(now, rule.last_materialized_at - _BAND))
+    upto = rule.last_materialized_at
+    if followed:
+        upto = min(upto, max(now, upto - BAND))
+    upto = min([upto, *(at - _MOMENT for at in gone.values())])
     save_rule(tx, replace(rule, overrides=overrides, last_materialized_at=upto, look_at=now))
     return names
 
 
-def _shifted(
-    rule: RecurringRule, nominal: Collection[datetime], shifted: Collection[timedelta]
-) -> dict[datetime, datetime]:
-    """Return the new instants of those that the rule does not have any more."""
-    known = set(nominal)
-    new: dict[datetime, datetime] = {}
-    for at in nominal:
-        if _has(rule, at):
+def meant_now(rule: RecurringRule, line: RuleOccurrence) -> RuleOccurrence:
+    """Return a line with the instants that its wall times mean now. Where there is an action, that tells its own."""
+    if line.state is OccurrenceState.MATERIALISED:
+        return line
+    try:
+        nominal_at = rule.means_now(line.nominal_at, line.wall_time)
+        if line.moved_to is None or line.action_id is not None:
+            return replace(line, nominal_at=nominal_at)
+        return replace(line, nominal_at=nominal_at, moved_to=rule.means_now(line.moved_to, line.moved_wall))
+    except Invalid:  # its zone is none any more, say: the expander tells of it
+        return line
+
+
+def _followed(rule: RecurringRule, line: RuleOccurrence, followed: Mapping[datetime, datetime]) -> RuleOccurrence:
+    to = followed.get(line.nominal_at) if line.state is OccurrenceState.MATERIALISED else None
+    return meant_now(rule, line) if to is None else replace(line, nominal_at=to)
+
+
+def _guessed(
+    rule: RecurringRule,
+    lines: Mapping[datetime, RuleOccurrence],
+    shifted: Mapping[datetime, RuleOccurrence],
+    *,
+    by: Collection[timedelta],
+) -> dict[datetime, RuleOccurrence]:
+    """Return lines that no wall time tells of, and whose instants are none of the rule's any more, as others shifted.
+
+    Their actions were rescheduled, or have run.
+    """
+    known = {
+        line.nominal_at for at, line in {**lines, **shifted}.items() if line.state is not OccurrenceState.WITHDRAWN
+    }
+    new: dict[datetime, RuleOccurrence] = {}
+    for at, line in lines.items():
+        if at in shifted or line.wall_time is not None or line.state is OccurrenceState.WITHDRAWN or _has(rule, at):
             continue
-        to = next((at + by for by in shifted if at + by not in known and _has(rule, at + by)), None)
+        to = next((at + each for each in sorted(by) if at + each not in known and _has(rule, at + each)), None)
         if to is not None:
-            new[at] = to
+            new[at] = replace(line, nominal_at=to)
     return new
 
 
 def _has(rule: RecurringRule, at: datetime) -> bool:
     try:
-        return next(rule.occurrences(at - _MOMENT, at), None) == at
+        return rule.fires_at(at)
     except Invalid:  # its zone is none any more, say
         return False
 
 
+def _withdrawn(
+    kernel: Kernel, tx: Transaction, rule: RecurringRule, lines: Sequence[RuleOccurrence], *, now: datetime
+) -> dict[UUID, datetime]:
+    """Withdraw what the expander has made of these occurrences, where that is queued; return the nominal instants.
+
+    It came to them first, by the new rules, and knew no better.
+    """
+    made = {
+        line.action_id: line.nominal_at
+        for line in lines
+        if line.state is OccurrenceState.MATERIALISED and line.wall_time is None and line.action_id is not None
+    }
+    gone = withdraw_actions(kernel, tx, rule, made, now=now, actor=ENGINE) if made else ()
+    return {action_id: made[action_id] for action_id in gone}
+
+
+def _makes_way(line: RuleOccurrence | None, gone: Collection[UUID]) -> bool:
+    """Whether another line may be written over this one: nobody has decided about it, and nothing was made of it."""
+    if line is None:
+        return True
+    return line.wall_time is None and (line.state is not OccurrenceState.MATERIALISED or line.action_id in gone)
+
+
 def relink_occurrence(tx: Transaction, old: Action, new: Request) -> None:
     """Let the ledger name the action that took the place of another. The rule must be held."""
-    at = nominal_instant(new.occurrence)
-    if at is not None:
-        relink_line(tx, UUID(new.origin_id), at, old=old.id, new=new.id, publish_at=new.publish_at)
+    relink_line(tx, UUID(new.origin_id), old=old.id, new=new.id, publish_at=new.publish_at)

@@ -11,7 +11,7 @@ from postdate.store.occurrences import lines_of, queued_of, withdraw_lines
 from postdate.store.outcomes import withdraw_queued
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
     from uuid import UUID
 
@@ -44,7 +44,7 @@ def withdraw_window(
     wanted = {
         each.action_id: each for each in queued_of(tx, rule.id) if each.action_id in lines and each.publish_at > now
     }
-    return _withdraw(kernel, tx, rule, wanted, now=now, actor=actor, note=note)
+    return _withdraw(kernel, tx, wanted, now=now, actor=actor, note=note)
 
 
 def withdraw_moved(
@@ -53,7 +53,7 @@ def withdraw_moved(
     """Withdraw what a person has moved of the occurrences from `since` on and is queued; return these actions."""
     moved = {line.action_id for line in lines_of(tx, rule.id, since=since) if line.state is OccurrenceState.MOVED}
     wanted = {each.action_id: each for each in queued_of(tx, rule.id) if each.action_id in moved}
-    return _withdraw(kernel, tx, rule, wanted, now=now, actor=actor, note=None)
+    return _withdraw(kernel, tx, wanted, now=now, actor=actor, note=None)
 
 
 def withdraw_occurrences(
@@ -64,7 +64,15 @@ def withdraw_occurrences(
     What a person has asked for beside them stays: nothing would bring it back.
     """
     queued = {each.action_id: each for each in queued_of(tx, rule.id) if nominal_of(each) is not None}
-    return _withdraw(kernel, tx, rule, queued, now=now, actor=actor, note=note)
+    return _withdraw(kernel, tx, queued, now=now, actor=actor, note=note)
+
+
+def withdraw_actions(
+    kernel: Kernel, tx: Transaction, rule: RecurringRule, action_ids: Collection[UUID], *, now: datetime, actor: str
+) -> frozenset[UUID]:
+    """Withdraw those of these actions of the rule that are queued, and return them."""
+    queued = {each.action_id: each for each in queued_of(tx, rule.id) if each.action_id in action_ids}
+    return _withdraw(kernel, tx, queued, now=now, actor=actor, note=None)
 
 
 def nominal_of(queued: QueuedOccurrence) -> datetime | None:
@@ -78,13 +86,12 @@ def withdraw_all(
 ) -> frozenset[UUID]:
     """Withdraw everything of the rule that is queued, whoever asked for it; return these actions."""
     queued = {each.action_id: each for each in queued_of(tx, rule.id)}
-    return _withdraw(kernel, tx, rule, queued, now=now, actor=actor, note=note)
+    return _withdraw(kernel, tx, queued, now=now, actor=actor, note=note)
 
 
 def _withdraw(
     kernel: Kernel,
     tx: Transaction,
-    rule: RecurringRule,
     queued: Mapping[UUID, QueuedOccurrence],
     *,
     now: datetime,
@@ -94,7 +101,6 @@ def _withdraw(
     gone = withdraw_queued(
         tx, list(queued), cause=Cause.WITHDRAW, reason=Reason.RULE_CHANGED, now=now, actor=actor, note=note
     )
-    nominal = {nominal_of(queued[action_id]): queued[action_id].publish_at for action_id in gone}
-    withdraw_lines(tx, rule.id, {at: publish_at for at, publish_at in nominal.items() if at is not None}, now=now)
+    withdraw_lines(tx, {action_id: queued[action_id].publish_at for action_id in gone}, now=now)
     tell_settled(tx, kernel.registry, {action_id: queued[action_id].action_type for action_id in gone}, now=now)
     return gone

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import structlog
 
 from postdate.domain.zones import tzdata_version
+from postdate.engine.decided import rename_decided
 from postdate.engine.follow import follow
 from postdate.engine.shifts import Walk
 from postdate.store.passes import last_run, note_run
@@ -108,6 +109,8 @@ class ZonePass:
         by_rules = noted.due(tzdata, now)
         walk = Walk(kernel, now=now, by_rules=by_rules, but=frozenset() if by_rules else self._through)
         report = await self._walked(walk, now=now, by_rules=by_rules)
+        if by_rules:
+            await rename_decided(kernel, now=now)
         self._through = frozenset(walk.moves) if not report.passed_over else frozenset()
         if by_rules and not report.passed_over:
             noted = _Noted(tzdata=tzdata, at=now)

@@ -185,20 +185,8 @@ def _zone_now(tx: Transaction, user_id: ColumnElement[Any], workspace_id: Column
     return func.coalesce(*told, null(), type_=Text())
 
 
-def rename_line(tx: Transaction, rule_id: UUID, nominal_at: datetime, to: datetime) -> None:
-    """Let a line of a rule's ledger have another nominal instant, that has none yet. The rule must be held."""
-    o = tx.tables.rule_occurrences
-    tx.execute(update(o).where(o.c.rule_id == rule_id, o.c.nominal_at == nominal_at).values(nominal_at=to))
-
-
-def relink_line(
-    tx: Transaction, rule_id: UUID, nominal_at: datetime, *, old: UUID, new: UUID, publish_at: datetime
-) -> None:
+def relink_line(tx: Transaction, rule_id: UUID, *, old: UUID, new: UUID, publish_at: datetime) -> None:
     """Let the line that names the action `old` name `new`, and tell where it was moved to, if it was."""
     o = tx.tables.rule_occurrences
     moved_to = case((o.c.moved_to.is_not(None), literal(publish_at, o.c.moved_to.type)))
-    tx.execute(
-        update(o)
-        .where(o.c.rule_id == rule_id, o.c.nominal_at == nominal_at, o.c.action_id == old)
-        .values(action_id=new, moved_to=moved_to)
-    )
+    tx.execute(update(o).where(o.c.action_id == old, o.c.rule_id == rule_id).values(action_id=new, moved_to=moved_to))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, case, cast, exists, literal, literal_column, null, or_, select, update
+from sqlalchemy import Text, case, cast, delete, exists, literal, literal_column, null, or_, select, tuple_, update
 
 from postdate.domain.expand import Turn
 from postdate.domain.rule import OccurrenceState, RuleOccurrence, SkipReason
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import RowMapping, Select
+    from sqlalchemy import ColumnElement, RowMapping, Select
     from sqlalchemy.sql.dml import ReturningInsert
 
     from postdate.domain.misfire import Misfire
     from postdate.store.transaction import Transaction
 
-_LINE = ("rule_id", "nominal_at", "state", "action_id", "moved_to", "reason", "changed_at")
+_CLAIMED = ("rule_id", "nominal_at", "state", "action_id", "reason", "changed_at")
+_LINE = (*_CLAIMED, "moved_to", "wall_time", "moved_wall")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +66,13 @@ def claim_lines(tx: Transaction, lines: Sequence[RuleOccurrence]) -> set[tuple[U
 def _claimed(tx: Transaction) -> ReturningInsert[Any]:
     o = tx.tables.rule_occurrences
     source = rowset_named(tx, "lines", _types(tx))
-    chosen = select(*(source.c[name] for name in _LINE)).where(
+    chosen = select(*(source.c[name] for name in _CLAIMED)).where(
         source.c.state.is_not(None)
     )  # SQLite reads ON as a join's
-    written = tx.insert(o).from_select(_LINE, chosen)
+    written = tx.insert(o).from_select(_CLAIMED, chosen)
     return written.on_conflict_do_update(
         index_elements=[o.c.rule_id, o.c.nominal_at],
-        set_={name: written.excluded[name] for name in _LINE[2:]},
+        set_={name: written.excluded[name] for name in _CLAIMED[2:]},
         where=o.c.state == str(OccurrenceState.WITHDRAWN),
     ).returning(o.c.rule_id, o.c.nominal_at)
 
@@ -128,8 +129,44 @@ def skip_lines(tx: Transaction, action_ids: Collection[UUID], *, reason: SkipRea
 def hand_over_lines(tx: Transaction, old: UUID, new: UUID, *, since: datetime) -> None:
     """Let a rule that takes over from `since` on have what a person has decided about those occurrences."""
     o = tx.tables.rule_occurrences
-    decided = or_(o.c.reason == str(SkipReason.USER), o.c.state == str(OccurrenceState.MOVED))
+    moved = o.c.state == str(OccurrenceState.MOVED)
+    decided = or_(o.c.reason == str(SkipReason.USER), moved, o.c.wall_time.is_not(None))
     tx.execute(update(o).where(o.c.rule_id == old, o.c.nominal_at >= since, decided).values(rule_id=new))
+
+
+def decided_page(
+    tx: Transaction, *, since: datetime, limit: int, after: RuleOccurrence | None = None
+) -> list[RuleOccurrence]:
+    """Return up to `limit` lines, behind `after`, of what people decided about occurrences from `since` on."""
+    o = tx.tables.rule_occurrences
+    query = select(o).where(*_decided(tx, since)).order_by(o.c.rule_id, o.c.nominal_at).limit(limit)
+    if after is not None:
+        place = tuple_(literal(after.rule_id, o.c.rule_id.type), literal(after.nominal_at, o.c.nominal_at.type))
+        query = query.where(tuple_(o.c.rule_id, o.c.nominal_at) > place)
+    return [_line(row) for row in tx.execute(query).mappings()]
+
+
+def decided_lines(tx: Transaction, rule_id: UUID, *, since: datetime) -> list[RuleOccurrence]:
+    """Return what people decided about occurrences of a rule from `since` on, by clocks, in their order."""
+    o = tx.tables.rule_occurrences
+    query = select(o).where(o.c.rule_id == rule_id, *_decided(tx, since)).order_by(o.c.nominal_at)
+    return [_line(row) for row in tx.execute(query).mappings()]
+
+
+def _decided(tx: Transaction, since: datetime) -> list[ColumnElement[bool]]:
+    o = tx.tables.rule_occurrences
+    return [o.c.wall_time.is_not(None), or_(o.c.nominal_at >= since, o.c.moved_to >= since)]
+
+
+def rename_lines(tx: Transaction, rule_id: UUID, renamed: Mapping[datetime, RuleOccurrence]) -> None:
+    """Let lines, each given by the nominal instant that it had, be what they are now. The rule must be held.
+
+    What stands where they go now is written over.
+    """
+    o = tx.tables.rule_occurrences
+    tx.execute(delete(o).where(o.c.rule_id == rule_id, one_of(tx, o.c.nominal_at, list(renamed))))
+    for line in renamed.values():
+        write_line(tx, line)
 
 
 def moved_lines(tx: Transaction, rule_id: UUID, *, after: datetime) -> list[RuleOccurrence]:
@@ -147,22 +184,23 @@ def take_up_moved(tx: Transaction, rule_id: UUID, action_ids: Mapping[datetime, 
         tx.execute(moved.values(action_id=action_id, changed_at=now))
 
 
-def withdraw_lines(tx: Transaction, rule_id: UUID, queued: Mapping[datetime, datetime], *, now: datetime) -> None:
-    """Let the ledger say that the actions of these occurrences were withdrawn; each is given with when it was due.
+def withdraw_lines(tx: Transaction, due: Mapping[UUID, datetime], *, now: datetime) -> None:
+    """Let the ledger say that these actions were withdrawn; each is given with when it was due.
 
     What was to happen at another instant than its nominal one was moved, and stays so.
     """
-    if not queued:
+    if not due:
         return
     o = tx.tables.rule_occurrences
-    rows = [{"nominal_at": at, "moved_to": None if due == at else due} for at, due in sorted(queued.items())]
-    source = rowset(tx, "gone", {name: o.c[name].type for name in rows[0]}, rows)
-    moved = source.c.moved_to.is_not(None)
+    rows = [{"action_id": action_id, "due": at} for action_id, at in due.items()]
+    source = rowset(tx, "gone", {"action_id": o.c.action_id.type, "due": o.c.moved_to.type}, rows)
+    moved = source.c.due != o.c.nominal_at
     state = case((moved, str(OccurrenceState.MOVED)), else_=str(OccurrenceState.WITHDRAWN))
     tx.execute(
         update(o)
-        .where(o.c.rule_id == rule_id, o.c.nominal_at == source.c.nominal_at)
-        .values(state=state, action_id=null(), moved_to=source.c.moved_to, reason=null(), changed_at=now)
+        # both conditions: the join brings the instants, the set keeps the plan on the index
+        .where(o.c.action_id == source.c.action_id, one_of(tx, o.c.action_id, due))
+        .values(state=state, action_id=null(), moved_to=case((moved, source.c.due)), reason=null(), changed_at=now)
     )
 
 
@@ -247,7 +285,7 @@ def _turns(tx: Transaction, rule_ids: Collection[UUID]) -> Select[Any]:
 
 
 def _types(tx: Transaction) -> dict[str, Any]:
-    return {name: tx.tables.rule_occurrences.c[name].type for name in _LINE}
+    return {name: tx.tables.rule_occurrences.c[name].type for name in _CLAIMED}
 
 
 def _row(line: RuleOccurrence) -> dict[str, Any]:

@@ -42,6 +42,13 @@ def find_rule(tx: Transaction, rule_id: UUID) -> RecurringRule | None:
     return None if row is None else _rule(row)
 
 
+def find_rules(tx: Transaction, rule_ids: Collection[UUID]) -> dict[UUID, RecurringRule]:
+    """Return those of the rules that exist."""
+    r = tx.tables.recurring_schedules
+    found = tx.execute(select(r).where(one_of(tx, r.c.id, rule_ids))).mappings()
+    return {row["id"]: _rule(row) for row in found}
+
+
 def hold_rule(tx: Transaction, rule_id: UUID) -> RecurringRule | None:
     """Return the rule, kept from being changed by others until the transaction ends; None where there is none."""
     r = tx.tables.recurring_schedules

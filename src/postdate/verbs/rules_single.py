@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from postdate.domain.rule import OccurrenceState, RuleOccurrence, RuleStatus, SkipReason, occurrence_name
+from postdate.domain.rule import OccurrenceState, RuleStatus, SkipReason, occurrence_name
 from postdate.domain.states import Cause, Reason, Status
 from postdate.engine.expand import look_at, request_of
 from postdate.engine.withdraw import withdraw_window
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from postdate.domain.action import Action, Request
-    from postdate.domain.rule import RecurringRule
+    from postdate.domain.rule import RecurringRule, RuleOccurrence
     from postdate.kernel import Connectable, Kernel, Unbegun
     from postdate.store.transaction import Transaction
 
@@ -54,7 +54,7 @@ def skip_occurrence(
         if line is not None and line.reason is SkipReason.USER:
             return line
         _take_out(hand, held, at, line, why=(Cause.CANCEL, Reason.USER, "skip"))
-        skipped = _line(held, at, OccurrenceState.SKIPPED, now=now, reason=SkipReason.USER)
+        skipped = held.decided(at, OccurrenceState.SKIPPED, changed_at=now, reason=SkipReason.USER)
         write_line(tx, skipped)
         hand.tell(held, "occurrence_skipped", occurrence=occurrence_name(at))
         if held.overlap == "skip" and held.status is RuleStatus.ACTIVE:
@@ -86,7 +86,7 @@ def move_occurrence(
         moved_to = named_instant(held, to, field="to")
         replaced = _take_out(hand, held, at, line, why=(Cause.REPLACE, Reason.RESCHEDULED, "move"))
         new = replace(request_of(kernel, held, at, now=now, at=moved_to), replaces_id=replaced)
-        write_line(tx, _line(held, at, OccurrenceState.MOVED, now=now, moved_to=moved_to, action_id=new.id))
+        write_line(tx, held.decided(at, OccurrenceState.MOVED, changed_at=now, moved_to=moved_to, action_id=new.id))
         hand.tell(held, "occurrence_moved", occurrence=occurrence_name(at), to=moved_to.isoformat())
         return _insert(tx, new)
 
@@ -120,10 +120,14 @@ def override_occurrence(
         changed = replace(held, overrides=kept, version=held.version + 1)
         save_rule(tx, changed)
         hand.tell(changed, "occurrence_overridden", occurrence=name)
-        if line is not None and line.action_id is not None:
+        known = line or held.decided(at, OccurrenceState.WITHDRAWN, changed_at=now)  # nothing yet, as it were
+        new = None
+        if known.action_id is not None:
             replaced = _take_out(hand, held, at, line, why=(Cause.REPLACE, Reason.RULE_CHANGED, "override"))
-            new = replace(request_of(kernel, changed, at, now=now, at=line.moved_to), replaces_id=replaced)
-            write_line(tx, replace(line, action_id=new.id, changed_at=now))
+            new = replace(request_of(kernel, changed, at, now=now, at=known.moved_to), replaces_id=replaced)
+        told = held.decided(at, known.state, changed_at=now, moved_to=known.moved_to, reason=known.reason)
+        write_line(tx, told if new is None else replace(told, action_id=new.id))
+        if new is not None:
             _insert(tx, new)
         return changed
 
@@ -175,7 +179,12 @@ def _take_out(
     `why` is the cause, the reason and the verb.
     """
     tx, (cause, reason, verb) = hand.tx, why
-    queued = [each.action_id for each in queued_of(tx, rule.id) if each.occurrence == occurrence_name(at)]
+    known = None if line is None else line.action_id
+    queued = [
+        each.action_id
+        for each in queued_of(tx, rule.id)
+        if each.occurrence == occurrence_name(at) or each.action_id == known
+    ]
     gone = withdraw_queued(tx, queued, cause=cause, reason=reason, now=hand.now, actor=hand.actor, note=hand.note)
     if gone:
         tell_settled(tx, hand.kernel.registry, dict.fromkeys(gone, rule.action_type), now=hand.now)
@@ -191,7 +200,3 @@ def _insert(tx: Transaction, new: Request) -> Action:
     if new.id not in admission.admitted:
         raise admission.invalid.get(new.id) or why_refused(tx, [new])[new.id]
     return existing(tx, new.id)
-
-
-def _line(rule: RecurringRule, at: datetime, state: OccurrenceState, *, now: datetime, **said: Any) -> RuleOccurrence:
-    return RuleOccurrence(rule_id=rule.id, nominal_at=at, state=state, changed_at=now, **said)
