@@ -21,6 +21,7 @@ from tests.conftest import IN_CI
 from tests.model.upstream import TYPE, Post, Standing, World, require_at_rest, require_lawful
 
 if TYPE_CHECKING:
+    from postdate import Planned
     from postdate.domain.action import Claimed
     from postdate.domain.outcome import Outcome
 
@@ -131,7 +132,7 @@ class Machine(RuleBasedStateMachine):
 
     # the reconciler, to the end or not
 
-    def reconcile(self, after: int, crash: str, said: int) -> None:
+    def reconcile(self, after: int, crash: str, said: int) -> list[Planned]:
         self.world.clock.advance(timedelta(minutes=after))
         before = self.look()
         self.world.upstream.breaks_after = said if crash == IN_SOURCE else None
@@ -141,6 +142,7 @@ class Machine(RuleBasedStateMachine):
         assert crash != NO_CRASH or failed is None
         for planned in done:
             require_lawful(planned, self.world, before)
+        return done
 
     # people
 
@@ -206,11 +208,14 @@ class Machine(RuleBasedStateMachine):
     def come_to_rest(self) -> None:
         """Nobody does anything for a while: the queue holds what is desired and may be, and a pass does nothing."""
         self.world.recover()
-        self.reconcile(0, NO_CRASH, 0)
         before = self.look()
+        foreseen, _ = self.world.reconcile(dry_run=True)
+        assert self.look() == before, "a dry run writes nothing"
+        assert self.reconcile(0, NO_CRASH, 0) == foreseen
+        at_rest = self.look()
         assert self.world.reconcile() == ([], None)
-        assert self.look() == before
-        require_at_rest(self.world, before)
+        assert self.look() == at_rest
+        require_at_rest(self.world, at_rest)
 
 
 def test_whatever_happens_no_key_goes_out_twice_and_the_queue_comes_to_hold_what_is_desired(database_url: str) -> None:

@@ -116,15 +116,15 @@ class World:
     def actions(self) -> list[Action]:
         return sorted(self.app.sync.list(workspace=self.workspace), key=lambda action: action.id)
 
-    def reconcile(self) -> tuple[list[Planned], str | None]:
-        """Do one pass; return what it did, without what it kept, and why it was not done to the end."""
+    def reconcile(self, *, dry_run: bool = False) -> tuple[list[Planned], str | None]:
+        """Do one pass, or see what it would do; return that without what it keeps, and why it was not done to the end."""
         done: list[Planned] = []
 
         def told(_scope: object, planned: Planned) -> None:
             if not isinstance(planned.step, Keep):
                 done.append(planned)
 
-        report = self.loop.run(Reconciler(self.app.kernel, told=told).run_once(self.now))
+        report = self.loop.run(Reconciler(self.app.kernel, dry_run=dry_run, told=told).run_once(self.now))
         (part,) = report.parts
         return done, part.failed
 
