@@ -117,7 +117,7 @@ class World:
         return sorted(self.app.sync.list(workspace=self.workspace), key=lambda action: action.id)
 
     def reconcile(self, *, dry_run: bool = False) -> tuple[list[Planned], str | None]:
-        """Do one pass, or see what it would do; return that without what it keeps, and why it was not done to the end."""
+        """Do one pass, or see what it would do; return that without what it keeps, and why it did not end well."""
         done: list[Planned] = []
 
         def told(_scope: object, planned: Planned) -> None:

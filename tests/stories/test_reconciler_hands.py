@@ -6,8 +6,10 @@ import asyncio
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
+from sqlalchemy import insert
 
 from postdate import (
     Desired,
@@ -87,6 +89,30 @@ async def test_what_a_person_cancels_between_two_looks_is_not_brought_back(
     assert (part.inserted, part.clashed) == (1, 1)
     (cancelled,) = await stage.all_of("a")
     assert (cancelled.origin, cancelled.reason) == ("api", Reason.USER)
+
+
+async def test_what_cannot_be_replaced_after_all_stays_as_it_was(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An import brings what went out under its key long ago, after we looked: the guard lets nothing new in."""
+    for thing in ("imported", "drifts"):
+        stage.approve(thing)
+    await stage.reconcile()
+    old = await stage.only("imported")
+    for thing in ("imported", "drifts"):
+        stage.approve(thing, LATER + A_MINUTE)
+    look = terminal_keys
+
+    def meanwhile(tx: Transaction, keys: Any) -> set[str]:
+        found = look(tx, keys)
+        owners = {"workspace_id": old.workspace_id, "user_id": old.user_id}
+        ended = {"status": Status.PUBLISHED, "attempt_count": 1, "finished_at": old.created_at}
+        tx.execute(insert(tx.tables.outcomes).values(action_id=uuid4(), key=old.key, **owners, **ended))
+        return found
+
+    monkeypatch.setattr(fulfil, "terminal_keys", meanwhile)
+    part = await stage.reconcile()
+    assert (part.replaced, part.clashed) == (1, 1)
+    assert (await stage.only("imported")).id == old.id
+    assert (await stage.only("drifts")).publish_at == LATER + A_MINUTE
 
 
 async def test_what_was_scheduled_by_hand_is_taken_over_once_its_source_speaks_of_it(stage: Stage) -> None:
