@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel, model_validator
 
-from postdate import ActionType, Context, Deferred, InvalidPayload, NotSent, Postdate, Reason, Rejected, Status
+from postdate import (
+    ActionType,
+    Context,
+    Deferred,
+    InvalidPayload,
+    NotSent,
+    Postdate,
+    Published,
+    Reason,
+    Rejected,
+    Status,
+)
 from tests.stories.conftest import NOON
 
 if TYPE_CHECKING:
@@ -33,6 +44,22 @@ class Later(Deferred):
         self.error = b"\x00"  # type: ignore[assignment]
 
 
+class Broken(Rejected):
+    """An outcome that cannot say what it is."""
+
+    @property
+    def error(self) -> str:  # type: ignore[override]
+        raise RuntimeError("no words")
+
+    def __init__(self, code: int) -> None: ...
+
+
+class Receipt(Published):
+    """A success of a host's, which says more than ours."""
+
+    carrier = "pigeon"
+
+
 class NoException(BaseException):
     """What `except Exception` lets through."""
 
@@ -43,6 +70,14 @@ async def gone(ctx: Context, payload: dict[str, object]) -> None:
 
 async def later(ctx: Context, payload: dict[str, object]) -> None:
     raise Later
+
+
+async def broken(ctx: Context, payload: dict[str, object]) -> None:
+    raise Broken(410)
+
+
+async def receipt(ctx: Context, payload: dict[str, object]) -> Published:
+    return Receipt(provider_id="feather-1")
 
 
 async def no_exception(ctx: Context, payload: dict[str, object]) -> None:
@@ -78,6 +113,7 @@ async def returns_a_class(ctx: Context, payload: dict[str, object]) -> object:
     [
         (gone, Status.FAILED, Reason.REJECTED, "410"),
         (later, Status.QUEUED, None, r"b'\x00'"),
+        (broken, Status.FAILED, Reason.REJECTED, "410"),
         (no_exception, Status.FAILED, Reason.UNCONFIRMED, "NoException: awaited"),
         (no_exception_in_a_thread, Status.FAILED, Reason.UNCONFIRMED, "NoException: called"),
         (cancelled_in_a_thread, Status.FAILED, Reason.UNCONFIRMED, "CancelledError: of a loop of its own"),
@@ -105,6 +141,15 @@ async def test_an_odd_handlers_run_is_settled_at_once_and_holds_nobody_up(
         assert (found.status, found.reason, found.attempt_count) == (status, reason, 1)
         assert said in (found.last_error or "")
     assert (await app.get(other.id)).status is Status.PUBLISHED
+
+
+async def test_a_success_of_the_hosts_own_kind_is_one(app: Postdate) -> None:
+    """P28: with the provider's id."""
+    app.action("odd")(receipt)
+    action = await app.schedule("odd", {}, at=NOON)
+    await asyncio.wait_for(app.tick(), 20)
+    found = await app.get(action.id)
+    assert (found.status, found.provider_id) == (Status.PUBLISHED, "feather-1")
 
 
 async def test_a_run_that_gets_no_thread_was_not_sent(app: Postdate, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,18 +73,18 @@ Outcome = Published | NotSent | Rejected | Unconfirmed | Skipped | Deferred
 
 
 def sound(said: Outcome) -> Outcome:
-    """Return the same as a value of our own: a handler's subclass may keep no error, or one that is no text.
+    """Return the same as a value of our own: a handler's subclass may keep no error, one that is no text, or raise.
 
     A `Deferred` that names no instant is as good as `NotSent`.
     """
     if type(said) is Published:
         return said
-    words = getattr(said, "error", said)
+    words = _asked(said, "error", otherwise=said)
     match said:
         case Published():
-            return Published(provider_id=said.provider_id)
+            return Published(provider_id=_asked(said, "provider_id"))
         case NotSent():
-            return NotSent(words, retry_after=getattr(said, "retry_after", None))
+            return NotSent(words, retry_after=_asked(said, "retry_after"))
         case Rejected():
             return Rejected(words)
         case Unconfirmed():
@@ -92,13 +92,19 @@ def sound(said: Outcome) -> Outcome:
         case Skipped():
             return Skipped(words)
         case Deferred():
-            until: Any = getattr(said, "until", None)
             try:
-                return Deferred(until, words)
+                return Deferred(_asked(said, "until"), words)
             except InvalidInstant:
                 return NotSent(words)
         case _:
             assert_never(said)
+
+
+def _asked(said: Outcome, name: str, *, otherwise: object = None) -> Any:
+    try:
+        return getattr(said, name, otherwise)
+    except Exception:  # noqa: BLE001 - a property of the host's, which may raise anything
+        return otherwise
 
 
 def _wait(value: object) -> timedelta | None:
