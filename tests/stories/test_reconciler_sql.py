@@ -183,6 +183,34 @@ async def test_what_has_a_number_or_a_uuid_for_its_id_is_withdrawn_as_any_other(
     assert (part.failed, part.withdrawn) == (None, 1)
 
 
+@pytest.mark.parametrize(
+    ("kind", "thing"),
+    [("bigint", "7"), ("uuid", "0193e000-0000-7000-8000-000000000000"), ("text", "it's \\ 100% :ours")],
+    ids=["bigint", "uuid", "text"],
+)
+@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
+async def test_by_either_driver_things_are_found_whatever_their_ids_are(
+    postgres_url: str, driver: str, kind: str, thing: str
+) -> None:
+    app = Postdate(postgres_url.replace("+psycopg:", f"+{driver}:"), clock=ManualClock(NOON))
+    app.action(TYPE)(lambda _ctx, _payload: None)
+    with app.kernel.transaction(None) as tx:
+        tx.execute(
+            text(f"create table posts as select cast(:thing as {kind}) as id, true as approved"), {"thing": thing}
+        )
+    row = "select 'publish_post' as action_type, id as thing_id, '2027-03-09T09:00Z' as at from posts where approved"
+    parents = "select id as thing_id, true as finished from posts where id in :thing_ids"
+    app.source("posts", SqlSource(desired_sql=row, parents_sql=parents))
+    assert (await reconciled(app)).inserted == 1
+    with app.kernel.transaction(None) as tx:
+        tx.execute(text("update posts set approved = false"))
+    part = await reconciled(app, after=10 * A_MINUTE)
+    assert (part.failed, part.kept) == (None, {Kept.PARENT_FINISHED: 1})
+    with app.kernel.transaction(None) as tx:
+        tx.execute(text("drop table posts"))
+    await app.close()
+
+
 async def test_one_thing_is_asked_for_alone(app: Postdate, posts: Posts, team: UUID) -> None:
     for thing in ("a", "b"):
         posts.add(thing)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import NullPool, bindparam, event, text
+from sqlalchemy import NullPool, String, bindparam, event, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.types import NullType
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from uuid import UUID
 
-    from sqlalchemy import RowMapping, TextClause
+    from sqlalchemy import BindParameter, RowMapping, TextClause
     from sqlalchemy.ext.asyncio import AsyncConnection
 
     from postdate.store.database import Database
@@ -95,11 +95,15 @@ class Reading:
         self, sql: str, columns: Collection[str], *, thing_ids: Sequence[str | None]
     ) -> Sequence[RowMapping]:
         """Return the rows of a SELECT that says `in :thing_ids`. Raises `Invalid` where it lacks a column."""
-        # without a type: the server takes them for what they are compared with, a uuid or a number too
-        untyped = bindparam("thing_ids", list(thing_ids), expanding=True, type_=NullType())
-        result = await self.connection.execute(text(sql).bindparams(untyped))
+        result = await self.connection.execute(text(sql).bindparams(self._untyped("thing_ids", thing_ids)))
         _require(result.keys(), columns, field="parents_sql")
         return result.mappings().all()
+
+    def _untyped(self, name: str, texts: Sequence[str | None]) -> BindParameter[Any]:
+        """Return texts that the server takes for what they are compared with: for uuids or numbers, too."""
+        if self.connection.dialect.driver == "asyncpg":  # which would have numbers for numbers: so they are written out
+            return bindparam(name, list(texts), expanding=True, type_=String(), literal_execute=True)
+        return bindparam(name, list(texts), expanding=True, type_=NullType())
 
 
 @asynccontextmanager
