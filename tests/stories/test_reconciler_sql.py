@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import create_engine, text
 
-from postdate import Kept, NotSent, Postdate, Reason, SqlSource, Status
+from postdate import Kept, NotSent, Postdate, Reason
 from postdate.clock import ManualClock
-from postdate.engine import hearing
 from postdate.store.database import Database
 from postdate.testing.factories import make_workspace
 from tests.stories.conftest import NOON
+from tests.stories.posts import A_MINUTE, TYPE, Posts, reconciled, source
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from uuid import UUID
 
     from sqlalchemy import Engine
-
-    from postdate import Reconciled
-
-TYPE = "publish_post"
-A_MINUTE = timedelta(minutes=1)
-
-POSTS = """
-create table posts (
-  id text primary key, team text, state text, publish_on text, zone text, network text, words text, extra {json}
-)
-"""
-DESIRED = """
-select 'publish_post' as action_type, id as thing_id, publish_on as at, zone as tz, network as target, words as text,
-  extra as payload
-from posts where state = 'approved' and team = cast(:workspace as text);
-"""
-PARENTS = "select id as thing_id, state in ('published', 'failed') as finished from posts where id in :thing_ids"
 
 
 @pytest.fixture
@@ -49,35 +29,6 @@ def engine(database_url: str) -> Iterator[Engine]:
     with engine.begin() as connection:
         connection.execute(text("drop table if exists posts"))
     engine.dispose()
-
-
-class Posts:
-    """The user's table."""
-
-    def __init__(self, engine: Engine, team: UUID) -> None:
-        self._engine = engine
-        self._team = str(team)
-        with engine.begin() as connection:
-            kind = "jsonb" if engine.dialect.name == "postgresql" else "text"
-            connection.execute(text(POSTS.format(json=kind)))
-
-    def add(self, thing: str, on: str = "2026-03-09T09:00", **row: Any) -> None:
-        values = {"zone": "Europe/Lisbon", "network": "instagram", "words": "Hello", "extra": None, "team": self._team}
-        values |= {"id": thing, "state": "approved", "publish_on": on, **row}
-        cast = "cast(:extra as jsonb)" if self._engine.dialect.name == "postgresql" else ":extra"
-        names = ", ".join(values)
-        places = ", ".join(cast if name == "extra" else f":{name}" for name in values)
-        with self._engine.begin() as connection:
-            connection.execute(text(f"insert into posts ({names}) values ({places})"), values)
-
-    def change(self, thing: str, **row: Any) -> None:
-        with self._engine.begin() as connection:
-            said = ", ".join(f"{name} = :{name}" for name in row)
-            connection.execute(text(f"update posts set {said} where id = :id"), {"id": thing, **row})
-
-    def delete(self, thing: str) -> None:
-        with self._engine.begin() as connection:
-            connection.execute(text("delete from posts where id = :id"), {"id": thing})
 
 
 @pytest.fixture
@@ -101,17 +52,6 @@ def team(app: Postdate) -> UUID:
 @pytest.fixture
 def posts(app: Postdate, engine: Engine, team: UUID) -> Posts:
     return Posts(engine, team)
-
-
-def source(**changed: str) -> SqlSource:
-    return SqlSource(**{"desired_sql": DESIRED, "parents_sql": PARENTS, **changed})
-
-
-async def reconciled(app: Postdate, *, after: timedelta = A_MINUTE) -> Reconciled:
-    assert isinstance(app.kernel.clock, ManualClock)
-    app.kernel.clock.advance(after)
-    (part,) = (await app.reconcile()).parts
-    return part
 
 
 async def test_the_rows_of_a_select_are_what_is_scheduled(app: Postdate, posts: Posts, team: UUID) -> None:
@@ -181,34 +121,6 @@ async def test_what_has_a_number_or_a_uuid_for_its_id_is_withdrawn_as_any_other(
         connection.execute(text("update posts set state = 'draft'"))
     part = await reconciled(app, after=10 * A_MINUTE)
     assert (part.failed, part.withdrawn) == (None, 1)
-
-
-@pytest.mark.parametrize(
-    ("kind", "thing"),
-    [("bigint", "7"), ("uuid", "0193e000-0000-7000-8000-000000000000"), ("text", "it's \\ 100% :ours")],
-    ids=["bigint", "uuid", "text"],
-)
-@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
-async def test_by_either_driver_things_are_found_whatever_their_ids_are(
-    postgres_url: str, driver: str, kind: str, thing: str
-) -> None:
-    app = Postdate(postgres_url.replace("+psycopg:", f"+{driver}:"), clock=ManualClock(NOON))
-    app.action(TYPE)(lambda _ctx, _payload: None)
-    with app.kernel.transaction(None) as tx:
-        tx.execute(
-            text(f"create table posts as select cast(:thing as {kind}) as id, true as approved"), {"thing": thing}
-        )
-    row = "select 'publish_post' as action_type, id as thing_id, '2027-03-09T09:00Z' as at from posts where approved"
-    parents = "select id as thing_id, true as finished from posts where id in :thing_ids"
-    app.source("posts", SqlSource(desired_sql=row, parents_sql=parents))
-    assert (await reconciled(app)).inserted == 1
-    with app.kernel.transaction(None) as tx:
-        tx.execute(text("update posts set approved = false"))
-    part = await reconciled(app, after=10 * A_MINUTE)
-    assert (part.failed, part.kept) == (None, {Kept.PARENT_FINISHED: 1})
-    with app.kernel.transaction(None) as tx:
-        tx.execute(text("drop table posts"))
-    await app.close()
 
 
 async def test_one_thing_is_asked_for_alone(app: Postdate, posts: Posts, team: UUID) -> None:
@@ -316,42 +228,3 @@ async def test_more_rows_than_are_read_at_once(app: Postdate, posts: Posts, engi
     app.source("posts", source())
     assert (await reconciled(app)).inserted == 2_500
     assert (await reconciled(app)).kept == {Kept.UNCHANGED: 2_500}
-
-
-async def test_the_tables_may_be_in_another_database(sqlite_url: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    elsewhere = f"sqlite:///{tmp_path_factory.mktemp('theirs') / 'shop.db'}"
-    theirs = create_engine(elsewhere)
-    app = Postdate(sqlite_url, clock=ManualClock(NOON))
-    app.action(TYPE)(lambda _ctx, _payload: None)
-    team = make_workspace(app)
-    Posts(theirs, team).add("a")
-    app.source("posts", source(database_url=elsewhere))
-    assert (await reconciled(app)).inserted == 1
-    assert [each.status for each in await app.list()] == [Status.QUEUED]
-    await app.close()
-    theirs.dispose()
-
-
-async def test_a_statement_without_end_is_ended_in_a_file_too(sqlite_url: str) -> None:
-    """Its thread would count on, and the next pass would begin another one."""
-    app = Postdate(sqlite_url, clock=ManualClock(NOON))
-    counting = "with recursive n(i) as (select 1 union all select i + 1 from n)"
-    row = "select 'publish_post' as action_type, 'a' as thing_id, i as at"
-    app.source("endless", source(desired_sql=f"{counting} {row} from n where i < 0"), timeout=0.2)
-    threads = threading.active_count()
-    assert (await reconciled(app)).failed == "took longer than 0.2 s"
-    async with asyncio.timeout(hearing._ENDING_SECONDS):
-        while threading.active_count() > threads + 1:
-            await asyncio.sleep(0)
-    await app.close()
-
-
-async def test_a_server_that_is_asked_for_too_long_is_asked_no_more(postgres_url: str) -> None:
-    app = Postdate(postgres_url, clock=ManualClock(NOON))
-    app.source("slow", source(desired_sql="select pg_sleep(20)"), workspaces=[None], timeout=0.2)
-    part = await reconciled(app)
-    assert part.failed is not None
-    with app.kernel.transaction(None) as tx:
-        sleeping = "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()"
-        assert tx.execute(text(sleeping)).scalar() == 0
-    await app.close()
