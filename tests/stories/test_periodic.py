@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 DAY = timedelta(days=1)
 A_MINUTE = timedelta(minutes=1)
+A_MOMENT = timedelta(milliseconds=1)
 
 
 async def nothing() -> None:
@@ -160,14 +161,19 @@ async def test_what_a_pass_has_noted_stays_until_it_notes_something_else(app: Po
     assert (found.at, found.state) == (NOON + DAY, {"seen": "2026f"})
 
 
-async def test_a_pass_that_is_woken_looks_at_once(app: Postdate, clock: ManualClock) -> None:
-    counted = Counted()
-    periodic = Periodic(app.kernel, [counted])
-    async with repeating(periodic):
-        await until(lambda: counted.done == [NOON])
-        clock.advance(DAY)
-        periodic.wake("counted")
-        await until(lambda: counted.done == [NOON, NOON + DAY])
+async def test_a_running_engine_does_a_pass_whenever_it_is_due_and_again_after_it_failed(
+    app: Postdate, clock: ManualClock
+) -> None:
+    async def fails_at_first() -> None:
+        if len(counted.done) == 1:
+            raise LookupError("not yet")
+
+    counted = Counted(interval=A_MOMENT, does=fails_at_first)
+    async with repeating(Periodic(app.kernel, [counted])):
+        await until(lambda: len(counted.done) == 2)
+        clock.advance(A_MOMENT)
+        await until(lambda: len(counted.done) == 3)
+    assert counted.done == [NOON, NOON, NOON + A_MOMENT]
 
 
 async def test_a_pass_that_hangs_keeps_neither_claims_nor_a_stop_waiting(

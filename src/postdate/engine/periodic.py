@@ -61,13 +61,7 @@ class Periodic:
     def __init__(self, kernel: Kernel, passes: Sequence[Pass]) -> None:
         self._kernel = kernel
         self._passes = {each.name: each for each in passes}
-        self._woken = {name: asyncio.Event() for name in self._passes}
         self._turns = asyncio.Lock()
-
-    def wake(self, name: str) -> None:
-        """Let the pass look at once whether it is due."""
-        if name in self._woken:
-            self._woken[name].set()
 
     async def run(self) -> None:
         """Do each pass whenever it is due, until this is cancelled."""
@@ -92,19 +86,13 @@ class Periodic:
         return reports
 
     async def _repeat(self, each: Pass) -> None:
-        woken = self._woken[each.name]
         while True:
-            woken.clear()
             try:
                 wait = await self._turn(each, await self._kernel.read_clock())
             except Exception:  # noqa: BLE001 - logged, and the next turn is a new chance
                 _told(each)
                 wait = min(each.interval, _AFTER_FAILURE)
-            try:
-                async with asyncio.timeout(wait.total_seconds()):
-                    await woken.wait()
-            except TimeoutError:
-                continue
+            await asyncio.sleep(wait.total_seconds())
 
     async def _turn(self, each: Pass, now: datetime) -> timedelta:
         """Do the pass if it is due, and return how long it is until the next look."""
