@@ -23,7 +23,7 @@ from postdate.testing.factories import make_workspace
 from tests.stories.upstream import A_MINUTE, A_SECOND, AN_HOUR, LATER, TYPE, Stage, Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
     from uuid import UUID
 
 
@@ -151,6 +151,45 @@ async def test_what_cannot_be_scheduled_is_told_and_what_there_is_stays(sqlite_u
         part = await stage.reconcile()
         assert (part.refused, part.inserted, part.replaced) == (1, 0, 0)
         assert (await stage.only("a")).publish_at == LATER
+
+
+def told_by_a_plain_generator(_workspace: UUID | None, *, thing_id: str | None = None) -> Iterator[Desired]:
+    yield Desired(action_type=TYPE, payload={"thing_id": thing_id or "a"}, at=LATER)
+
+
+async def told_at_once(_workspace: UUID | None, *, thing_id: str | None = None) -> list[Desired]:
+    return [Desired(action_type=TYPE, payload={"thing_id": thing_id or "a"}, at=LATER)]
+
+
+@pytest.mark.parametrize(
+    ("desired", "kind"), [(told_by_a_plain_generator, "generator"), (told_at_once, "coroutine")], ids=["plain", "list"]
+)
+async def test_what_is_no_async_generator_is_told_by_that_name(sqlite_url: str, desired: Any, kind: str) -> None:
+    async with Stage.on(sqlite_url) as stage:
+        stage.upstream.desired = desired  # type: ignore[method-assign]
+        assert (await stage.reconcile()).failed == f"TypeError: desired must be an async generator, and not a {kind}"
+
+
+class OneByOne:
+    """An async iterator that nobody can close."""
+
+    def __init__(self, desired: Sequence[Desired]) -> None:
+        self._left = iter(desired)
+
+    def __aiter__(self) -> OneByOne:
+        return self
+
+    async def __anext__(self) -> Desired:
+        for each in self._left:
+            return each
+        raise StopAsyncIteration
+
+
+async def test_any_async_iterator_will_do(stage: Stage) -> None:
+    wanted = stage.approve("a")
+    stage.upstream.desired = lambda _workspace, **_: OneByOne([wanted])  # type: ignore[method-assign]
+    part = await stage.reconcile()
+    assert (part.failed, part.inserted) == (None, 1)
 
 
 class Lowered(BaseModel):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterable, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from postdate.domain.text import cleaned
 from postdate.errors import Invalid, SourceFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
     from datetime import timedelta
     from typing import TypeVar
     from uuid import UUID
@@ -80,7 +81,7 @@ class Hearing:
         """Run the source's own code in one task from its beginning to its end, as its time-outs may expect."""
         part: list[Desired] = []
         try:
-            async with aclosing(self._source.desired(self._workspace, thing_id=thing_id)) as said:  # type: ignore[type-var]
+            async with _iterated(self._source.desired(self._workspace, thing_id=thing_id)) as said:
                 async for each in said:
                     part.append(each)
                     if len(part) == BATCH:
@@ -111,6 +112,20 @@ class Hearing:
             raise SourceFailed(self._name, self._workspace, why=why) from error
         finally:
             self._seconds = max(self._seconds - (monotonic() - began), 0.0)
+
+
+@asynccontextmanager
+async def _iterated(said: object) -> AsyncIterator[AsyncIterable[Desired]]:
+    """Close it afterwards, where it can be closed. Raises `TypeError` for a plain generator, and for a coroutine."""
+    if not isinstance(said, AsyncIterable):
+        if isinstance(said, Coroutine):
+            said.close()
+        raise TypeError(f"desired must be an async generator, and not a {type(said).__name__}")
+    try:
+        yield said
+    finally:
+        if isinstance(said, AsyncGenerator):
+            await said.aclose()
 
 
 async def _next(parts: asyncio.Queue[list[Desired] | None], listening: asyncio.Task[None]) -> list[Desired] | None:
