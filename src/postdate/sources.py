@@ -111,7 +111,7 @@ class SqlSource:
     `desired_sql` is one SELECT. Its columns `action_type`, `thing_id` and `at`, and where there are `tz`, `gap`,
     `fold`, `target`, `user_id`, `occurrence`, `expires_at` and `payload` (a JSON object), make a `Desired`; every other
     column is a field of the payload. `:workspace` stands for the workspace. `parents_sql` is a SELECT of `thing_id` and
-    `finished` (a boolean) among `:thing_ids`, as in `where id in :thing_ids`.
+    `finished` (a boolean) among `:thing_ids`, as in `where id in :thing_ids`; it is tried in every pass, needed or not.
 
     Both run in transactions that can only read. Raises `Invalid` for other parameters.
     """
