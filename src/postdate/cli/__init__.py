@@ -17,6 +17,7 @@ from postdate.cli.examining import doctor
 from postdate.cli.failure import ExitCode, Guarded
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
+from postdate.cli.pages import docs
 from postdate.cli.quiet import quiet_hours
 from postdate.cli.reconcile import reconcile
 from postdate.cli.releasing import release
@@ -107,6 +108,7 @@ for _name, _command in {
     "release": release,
     "doctor": doctor,
     "bench": bench,
+    "docs": docs,
 }.items():
     cli.command(_name)(_command)
 cli.add_typer(rules)

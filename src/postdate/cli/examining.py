@@ -53,6 +53,6 @@ def _print(finding: Finding) -> None:
     line = Text(f"{finding.health:{_HEALTH}}", style=_COLOURS[finding.health])
     line.append(f" {finding.check:{_CHECK}} {plain(finding.found)}", style="none")
     if finding.advice is not None:
-        read_on = "" if finding.page is None else f" ({finding.page})"
+        read_on = "" if finding.page is None else f" (postdate docs {finding.page})"
         line.append(f"\n{'':{_HEALTH}} {'':{_CHECK}} {plain(finding.advice)}{read_on}", style="dim")
     Stdout().print(line)

@@ -175,7 +175,7 @@ def _settings(wanted: Wanted) -> str:
     if url.password is not None:
         url = url.set(password="change-me")  # noqa: S106 - this file is for sharing
     lines = [
-        "# Copy this file to .env, and fill it in. docs/operations.md tells every setting.",
+        "# Copy this file to .env, and fill it in. `postdate docs operations#settings` tells all.",
         "",
         "# sqlite:///file.db, or postgresql://user:password@host/name",
         f"POSTDATE_DATABASE_URL={url.render_as_string(hide_password=False)}",

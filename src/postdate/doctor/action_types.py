@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from postdate.registry import ActionType
 
 CHECK = "action type"
-_PAGE = "docs/operations.md#settings"
+_PAGE = "operations#settings"
 
 
 def action_type_findings(types: Sequence[ActionType]) -> Iterator[Finding]:
     """Yield a finding for each type."""
     if not types:
         advice = "register some with @app.action, or app.include(*builtin_action_types(app.settings))"
-        yield warn(CHECK, "none is registered: nothing would fire", advice=advice, page="docs/embedding.md")
+        yield warn(CHECK, "none is registered: nothing would fire", advice=advice, page="embedding")
     for action_type in types:
         yield _finding(action_type)
 

@@ -39,7 +39,7 @@ def database_findings(app: Postdate) -> Generator[Finding, None, bool]:
     """Yield what there is to say of the database, and return whether actions can be read from it."""
     database = app.kernel.database
     if database.file is not None and not database.file.exists():  # looking for it must not make it
-        advice, page = _UPGRADE, "docs/operations.md#the-schema"
+        advice, page = _UPGRADE, "operations#the-schema"
         yield fail("database", f"there is no file {database.file}", advice=advice, page=page)
         return False
     try:
@@ -68,15 +68,13 @@ def database_findings(app: Postdate) -> Generator[Finding, None, bool]:
 def unreadable(error: Exception) -> Finding:
     """Return that a database of the right version, which was usable, does not let itself be read."""
     advice = "look whether every table is there, and whether this user may read it: was a backup put back in part?"
-    return fail(
-        "tables", f"cannot be read: {_in_its_words(error)}", advice=advice, page="docs/operations.md#the-schema"
-    )
+    return fail("tables", f"cannot be read: {_in_its_words(error)}", advice=advice, page="operations#the-schema")
 
 
 def _unusable(error: Exception) -> Finding:
     advice = "look at POSTDATE_DATABASE_URL, and whether the server runs and lets you in"
     found = f"cannot be used: {_in_its_words(error)}"
-    return fail("database", found, advice=advice, page="docs/operations.md#settings")
+    return fail("database", found, advice=advice, page="operations#settings")
 
 
 def _in_its_words(error: Exception) -> str:
@@ -105,7 +103,7 @@ def _dotted(version: Sequence[int]) -> str:
 
 
 def _schema_finding(connection: Connection, app: Postdate) -> Finding:
-    page = "docs/operations.md#the-schema"
+    page = "operations#the-schema"
     try:
         require_current(connection, app.kernel.names)
     except SchemaMismatch as error:
@@ -125,11 +123,11 @@ def _clock_finding(tx: Transaction) -> Finding:
     if abs(offset) <= OFFSET + (after - before) / 2:
         return ok("clock", found)
     advice = "actions fire by the database's clock; keep both hosts on NTP, or times in your logs will not fit"
-    return warn("clock", found, advice=advice, page="docs/operations.md#how-late-can-it-be")
+    return warn("clock", found, advice=advice, page="operations#how-late-can-it-be")
 
 
 def _listening_finding(app: Postdate) -> Finding:
-    page = "docs/operations.md#postgresql-behind-a-pooler"
+    page = "operations#postgresql-behind-a-pooler"
     advice = (
         "what other processes insert waits for the tick, at most a minute: give the engine a URL that leads to the "
         "server itself rather than to a pooler in transaction mode"

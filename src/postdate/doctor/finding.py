@@ -26,7 +26,7 @@ class Finding:
     found: str
     advice: str | None = None
     page: str | None = None
-    """Where to read on, below the project's root: `docs/operations.md#sqlite`."""
+    """Where to read on: `operations#sqlite` is what `postdate docs operations#sqlite` prints."""
 
 
 def ok(check: str, found: str, *, advice: str | None = None, page: str | None = None) -> Finding:

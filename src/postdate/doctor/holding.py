@@ -23,14 +23,14 @@ def holding_findings(app: Postdate) -> Iterator[Finding]:
         yield ok("hold", "none")
     else:
         advice = "nothing fires: look whether this is a backup that was put back, then postdate release"
-        yield fail("hold", f"since {held.since}: {held.because}", advice=advice, page="docs/pausing.md#after-a-restore")
+        yield fail("hold", f"since {held.since}: {held.because}", advice=advice, page="pausing#after-a-restore")
     paused = app.sync.paused()
     if not paused:
         yield ok("pauses", "none")
         return
     found = "; ".join(map(_told, paused[:_SHOWN])) + (f"; and {len(paused) - _SHOWN} more" if paused[_SHOWN:] else "")
     advice = "what falls due there waits for postdate resume"
-    yield warn("pauses", found, advice=advice, page="docs/pausing.md#pauses")
+    yield warn("pauses", found, advice=advice, page="pausing#pauses")
 
 
 def _told(pause: Pause) -> str:

@@ -28,4 +28,4 @@ def _unwatched(table: OwnerTable) -> Finding:
     found = f"deleting a row of {table.named} deletes no actions: {table.watched or 'no table'} is watched instead"
     back = f"set {table.setting} back to {table.watched}, or begin" if table.watched else "begin"
     advice = f"owners are settled by the first upgrade: {back} a new schema beside this one (POSTDATE_SCHEMA)"
-    return fail("owners", found, advice=advice, page="docs/embedding.md#whose-action-it-is")
+    return fail("owners", found, advice=advice, page="embedding#whose-action-it-is")

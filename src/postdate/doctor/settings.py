@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from postdate.doctor.finding import Finding
     from postdate.settings import Settings
 
-_PAGE = "docs/operations.md#settings"
+_PAGE = "operations#settings"
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LITTLE_SPACE = 100 * 1024 * 1024
 """How many free bytes on its disk are few."""
 
-_PAGE = "docs/operations.md#sqlite"
+_PAGE = "operations#sqlite"
 
 
 def file_findings(file: Path, server: Server) -> Iterator[Finding]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LATE = timedelta(minutes=2)
 """What has been due, or without a lease, for longer than that: an engine looks once a minute."""
 
-_PAGE = "docs/operations.md#processes"
+_PAGE = "operations#processes"
 
 
 def waiting_findings(app: Postdate) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def waiting_findings(app: Postdate) -> Iterator[Finding]:
     yield _lost({each.action_type: each.lost for each in waiting})
     if unconfirmed:
         advice = "look at the provider, then confirm, retry or dismiss: postdate list --reason unconfirmed"
-        page = "docs/operations.md#what-to-do-with-unconfirmed"
+        page = "operations#what-to-do-with-unconfirmed"
         yield warn("unconfirmed", f"{unconfirmed} wait for a person", advice=advice, page=page)
     else:
         yield ok("unconfirmed", "none")

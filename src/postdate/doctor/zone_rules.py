@@ -24,5 +24,5 @@ def zone_rules_finding() -> Finding:
     age = today.year - int(version[:4])
     if age > 1 or (age == 1 and today.month >= _FIRST_OF_THE_YEAR_IS_OUT):
         advice = "wall times are read by old rules: upgrade the tzdata package, or the system's, and restart"
-        return warn("zone rules", found, advice=advice, page="docs/operations.md#zone-rules")
+        return warn("zone rules", found, advice=advice, page="operations#zone-rules")
     return ok("zone rules", found)

@@ -51,7 +51,7 @@ def test_a_file_that_does_not_exist_is_not_made(elsewhere: Path) -> None:
     assert answer.code == 7
     assert answer.lines[:2] == [
         "fail database     there is no file postdate.db",
-        "                  run `postdate db upgrade`, with the same --app if any (docs/operations.md#the-schema)",
+        "                  run `postdate db upgrade`, with the same --app if any (postdate docs operations#the-schema)",
     ]
     assert list(elsewhere.iterdir()) == []
 

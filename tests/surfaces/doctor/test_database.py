@@ -145,7 +145,7 @@ def test_behind_a_pooler_in_transaction_mode_nothing_is_heard(
     with pooled(postgres_url) as url, opened(url) as app:
         heard = found(app, "listen")
         assert found(app, "queue").health is Health.OK
-    assert (heard.health, heard.page) == (Health.WARN, "docs/operations.md#postgresql-behind-a-pooler")
+    assert (heard.health, heard.page) == (Health.WARN, "operations#postgresql-behind-a-pooler")
     assert "at most a minute" in str(heard.advice)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import SecretStr
+from typer.testing import CliRunner
 
 from postdate import (
     ActionType,
@@ -19,6 +20,7 @@ from postdate import (
     UnknownActionType,
     builtin_action_types,
 )
+from postdate.cli import cli
 from postdate.clock import ManualClock
 from postdate.doctor import Finding, Health, zone_rules
 from postdate.doctor.settings import settings_findings
@@ -162,9 +164,10 @@ def test_webhooks_that_can_be_read_or_forged_are_told() -> None:
 
 def test_every_page_that_a_finding_names_exists() -> None:
     named = {
-        page for file in (SOURCES / "doctor").glob("*.py") for page in re.findall(r'"(docs/[^"]+)"', file.read_text())
+        page for file in (SOURCES / "doctor").glob("*.py") for page in re.findall(r'"([a-z]+#[^"]+)"', file.read_text())
     }
     assert len(named) > 5
     for page in named:
-        path, _, anchor = page.partition("#")
-        assert not anchor or anchor in anchors(ROOT / path), page
+        name, _, anchor = page.partition("#")
+        assert anchor in anchors(ROOT / "docs" / f"{name}.md"), page
+        assert CliRunner().invoke(cli, ["docs", page]).output.startswith("#"), page
