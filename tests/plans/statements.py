@@ -297,9 +297,19 @@ def find_what_people_decided_about_the_occurrences_of_a_rule(tx: Transaction) ->
     assert len(occurrences.decided_lines(tx, action_id(4757), since=NOW - DAY)) == 1
 
 
+@uses("rule_occurrences_pkey")
+def see_which_rules_go_on_since_an_occurrence_was_moved(tx: Transaction) -> None:
+    assert occurrences.last_moves(tx, rule_ids(), after=NOW) == {}
+
+
 @uses("rule_occurrences_action")
 def note_what_was_withdrawn(tx: Transaction) -> None:
     occurrences.withdraw_lines(tx, dict.fromkeys(rule_ids(), NOW), now=NOW)
+
+
+@uses("rule_occurrences_pkey", "outcomes_pkey")
+def see_when_a_rule_was_at_work(tx: Transaction) -> None:
+    occurrences.last_runs(tx, action_id(4713), since=NOW - 30 * DAY)
 
 
 @uses("actions_origin_id", "queue_pkey")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -207,6 +208,29 @@ async def test_what_has_to_end_before_the_next_begins_skips_what_fell_due_meanwh
     assert [(at - NOON) // HOUR for at in began] == [3, 12, 21, 30]
     skipped = [one.nominal_at for one in await ledger(app, rule) if one.reason == "overlap"]
     assert [(at - NOON) // HOUR for at in skipped] == [6, 9, 15, 18, 24, 27, 33, 36], "the last run ends at 37"
+
+
+@pytest.mark.parametrize(("misfire", "fired"), [("skip", []), ("once", [11]), ("all", [9, 10, 11])])
+async def test_after_days_down_what_must_not_overlap_follows_the_misfire_policy_one_by_one(
+    app: Postdate, clock: ManualClock, misfire: Misfire, fired: list[int]
+) -> None:
+    """Nothing was at work in those days, so that none is left out for another."""
+    began: list[tuple[str, datetime]] = []
+
+    @app.action("slow")
+    async def slow(ctx: Context, payload: dict[str, str]) -> None:
+        began.append((ctx.action.occurrence, clock.now()))
+        clock.advance(HOUR)
+
+    rule = await app.create_rule("slow", {}, cron="0 9 * * *", tz="UTC", overlap="skip", misfire=misfire)
+    clock.advance(3 * DAY)
+    await travel(app, to=NOON + 3 * DAY + 12 * HOUR)
+    assert [occurrence for occurrence, _ in began] == [f"2026-03-{day:02}T09:00:00Z" for day in fired]
+    assert all(later - at >= HOUR for (_, at), (_, later) in pairwise(began))
+    assert {one.reason for one in await ledger(app, rule)} <= {None, "missed"}
+    clock.advance(timedelta(minutes=1))
+    await app.tick()
+    assert [each.publish_at for each in await app.list(status=Status.QUEUED)] == [NOON + 4 * DAY - 3 * HOUR]
 
 
 async def ledger(app: Postdate, rule: RecurringRule) -> list[RuleOccurrence]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pytest
 
-from postdate.domain.expand import MOST, Turn, expand
+from postdate.domain.expand import LOOK, MOST, Expansion, Turn, expand
 from postdate.domain.rule import RecurringRule
 
 if TYPE_CHECKING:
@@ -74,3 +75,42 @@ def test_after_a_long_run_what_fell_due_since_is_the_next() -> None:
     look = expand(rule, now=finished_at + 30 * SECOND, window=WINDOW, turn=turn)
     assert list(look.wanted) == [finished_at]
     assert list(look.overlapped) == [finished_at - number * SECOND for number in range(MOST, 0, -1)]
+
+
+def test_where_all_run_nothing_is_left_out_but_what_fell_due_while_another_was_at_work() -> None:
+    """Neither what is missed, nor what fell due in the very moment in which another began or ended."""
+    rule = every_second(misfire="all", overlap="skip")
+    runs: list[tuple[datetime, datetime]] = []
+    wanted: list[int] = []
+    overlapped: list[int] = []
+    upto, at_work = NOON, 3 * SECOND
+    now = NOON + 5 * SECOND
+    for _ in range(6):
+        turn = Turn(active=False, finished_at=now, runs=runs)
+        look = expand(replace(rule, last_materialized_at=upto), now=now, window=WINDOW, turn=turn)
+        wanted += [(at - NOON) // SECOND for at in look.wanted]
+        overlapped += [(at - NOON) // SECOND for at in look.overlapped]
+        runs.append((now, now + at_work))
+        upto, now = look.upto, now + at_work
+    assert wanted == [1, 2, 3, 4, 5, 8]
+    assert overlapped == [6, 7]
+
+
+def test_while_one_is_at_work_nothing_is_decided_about_the_others_where_all_run() -> None:
+    rule = every_second(misfire="all", overlap="skip")
+    look = expand(rule, now=NOON + 9 * SECOND, window=WINDOW, turn=Turn(active=True))
+    assert (look.wanted, look.overlapped, look.upto) == ((), (), NOON)
+    assert look.look_at == NOON + 9 * SECOND + LOOK
+
+
+def test_however_much_fell_due_during_a_run_a_look_leaves_out_a_part_of_it() -> None:
+    rule = every_second(misfire="all", overlap="skip")
+    ended = NOON + 3 * MOST * SECOND
+    turn = Turn(active=False, finished_at=ended, runs=[(NOON, ended)])
+    upto, looks = NOON, list[Expansion]()
+    for _ in range(3):
+        looks.append(expand(replace(rule, last_materialized_at=upto), now=ended, window=WINDOW, turn=turn))
+        upto = looks[-1].upto
+    assert [len(look.overlapped) for look in looks] == [MOST, MOST, MOST - 1]
+    assert [look.look_at for look in looks[:2]] == [ended, ended], "at once"
+    assert list(looks[-1].wanted) == [ended]

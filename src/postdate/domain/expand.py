@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -32,6 +32,8 @@ class Turn:
     active: bool
     """Whether it is queued or running."""
     finished_at: datetime | None = None
+    runs: Sequence[tuple[datetime, datetime]] = ()
+    """When the last of them began and ended; needed where all run that were missed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,8 @@ def expand(
     `turn` is needed where occurrences of the rule must not overlap. Raises `InvalidRule` or `InvalidZone`.
     """
     if rule.overlap == "skip":
-        return _one_by_one(rule, now=now, window=window, holidays=holidays, turn=turn or Turn(active=False))
+        in_turn = _each_in_turn if rule.misfire == "all" else _one_by_one
+        return in_turn(rule, now=now, window=window, holidays=holidays, turn=turn or Turn(active=False))
     past = _past(rule, rule.last_materialized_at, now, holidays)
     runs, missed = split(past, rule.misfire, now=now, grace=rule.grace)
     if len(runs) > MOST:
@@ -119,12 +122,37 @@ def _one_by_one(
     freed = since if turn.finished_at is None else max(since, turn.finished_at - _MOMENT)
     overlapped = _latest(rule, since, freed, holidays)
     runs, missed = split(_past(rule, freed, now, holidays), rule.misfire, now=now, grace=rule.grace)
-    upto = max(since, now)
-    following = runs[0] if runs else _following(rule, upto, window, holidays)
+    following = runs[0] if runs else _following(rule, max(since, now), window, holidays)
+    return replace(_next(rule, following, now=now, window=window), missed=missed, overlapped=overlapped)
+
+
+def _each_in_turn(
+    rule: RecurringRule, *, now: datetime, window: timedelta, holidays: Collection[str], turn: Turn
+) -> Expansion:
+    """Return the next one where all run that were missed: left out is only what fell due while another was at work.
+
+    What nothing ran for, or what fell due while the one before it waited to begin, comes after it, in its order.
+    """
+    since = rule.last_materialized_at
+    if turn.active:
+        return Expansion(upto=since, look_at=now + LOOK)
+    now = now if turn.finished_at is None else max(now, turn.finished_at)
+    overlapped: list[datetime] = []
+    for instant in rule.occurrences(since, now, holidays=holidays) if since < now else ():
+        if not any(began < instant < ended for began, ended in turn.runs):
+            return replace(_next(rule, instant, now=now, window=window), overlapped=overlapped)
+        overlapped.append(instant)
+        if len(overlapped) == MOST:
+            return Expansion(overlapped=overlapped, upto=instant, look_at=now)
+    following = _following(rule, max(since, now), window, holidays)
+    return replace(_next(rule, following, now=now, window=window), overlapped=overlapped)
+
+
+def _next(rule: RecurringRule, following: datetime | None, *, now: datetime, window: timedelta) -> Expansion:
+    """Return what becomes of the next occurrence of a rule whose last one has ended."""
+    upto = max(rule.last_materialized_at, now)
     if following is None:
-        return Expansion(missed=missed, overlapped=overlapped, upto=upto, look_at=now, ends=True)
+        return Expansion(upto=upto, look_at=now, ends=True)
     if following > now + window:
-        return Expansion(missed=missed, overlapped=overlapped, upto=upto, look_at=following - window)
-    return Expansion(
-        wanted=[following], missed=missed, overlapped=overlapped, upto=following, look_at=max(following, now + LOOK)
-    )
+        return Expansion(upto=upto, look_at=following - window)
+    return Expansion(wanted=[following], upto=following, look_at=max(following, now + LOOK))

@@ -20,7 +20,7 @@ from postdate.domain.text import cleaned
 from postdate.engine.misfire import RECURRING
 from postdate.engine.withdraw import withdraw_window
 from postdate.store.actions import insert_actions
-from postdate.store.occurrences import claim_lines, moved_lines, skip_lines, take_up_moved, turns
+from postdate.store.occurrences import claim_lines, last_moves, last_runs, moved_lines, skip_lines, take_up_moved, turns
 from postdate.store.owners import missing_owners
 from postdate.store.rules import calendars_in_change, hold_rules_to_look_at, holidays, note_looks, rules_to_look_at
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from postdate.domain.expand import Expansion
+    from postdate.domain.expand import Expansion, Turn
     from postdate.domain.rule import RecurringRule
     from postdate.kernel import Kernel
     from postdate.store.transaction import Transaction
@@ -108,7 +108,7 @@ def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, 
     kept = {rule.holidays for rule in rules if rule.holidays is not None}
     in_change = calendars_in_change(tx, kept)
     calendars = holidays(tx, kept)
-    taken = turns(tx, [rule.id for rule in rules if rule.overlap == "skip"])
+    taken = _turns(tx, rules)
     window = kernel.settings.rule_window
     seen: dict[UUID, Expansion] = {}
     failed: dict[UUID, str] = {}
@@ -124,6 +124,7 @@ def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, 
             failed[rule.id] = cleaned(f"{type(error).__name__}: {error}")
         else:
             seen[rule.id] = expansion
+    seen |= _outlived(tx, seen, now=now)
     rules = [rule for rule in rules if rule.id in seen or rule.id in failed]
     materialised = _materialise(tx, requests, seen, now=now)
     looked = [_looked(rule, seen.get(rule.id), failed.get(rule.id), now=now) for rule in rules]
@@ -136,6 +137,16 @@ def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, 
         ended=sum(each.ends for each in seen.values()),
         failed=failed,
     )
+
+
+def _turns(tx: Transaction, rules: Sequence[RecurringRule]) -> dict[UUID, Turn]:
+    """Return how the last actions stand of those of the rules whose occurrences must not overlap."""
+    taken = turns(tx, [rule.id for rule in rules if rule.overlap == "skip"])
+    for rule in rules:
+        turn = taken.get(rule.id)
+        if turn is not None and rule.misfire == "all" and not turn.active:
+            taken[rule.id] = replace(turn, runs=last_runs(tx, rule.id, since=rule.last_materialized_at))
+    return taken
 
 
 def _anew(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime) -> RecurringRule:
@@ -164,6 +175,12 @@ def _materialise(
     refused = [request.id for request in new if request.id not in admitted]
     skip_lines(tx, refused, reason=SkipReason.REFUSED, now=now)
     return len(admitted)
+
+
+def _outlived(tx: Transaction, seen: Mapping[UUID, Expansion], *, now: datetime) -> dict[UUID, Expansion]:
+    """Return the looks at rules that would end, though a person has moved an occurrence to later: they end then."""
+    last = last_moves(tx, [rule_id for rule_id, expansion in seen.items() if expansion.ends], after=now)
+    return {rule_id: replace(seen[rule_id], ends=False, look_at=at) for rule_id, at in last.items()}
 
 
 def restore_moved(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime) -> None:

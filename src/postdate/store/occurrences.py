@@ -6,7 +6,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, case, cast, delete, exists, literal, literal_column, null, or_, select, tuple_, update
+from sqlalchemy import (
+    Text,
+    case,
+    cast,
+    delete,
+    exists,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from postdate.domain.expand import Turn
 from postdate.domain.rule import OccurrenceState, RuleOccurrence, SkipReason
@@ -25,6 +39,10 @@ if TYPE_CHECKING:
 
 _CLAIMED = ("rule_id", "nominal_at", "state", "action_id", "reason", "changed_at")
 _LINE = (*_CLAIMED, "moved_to", "wall_time", "moved_wall")
+
+
+_LAST = 1000
+"""How many runs of a rule may count for what overlaps: as many as it may have made up for since."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +194,16 @@ def moved_lines(tx: Transaction, rule_id: UUID, *, after: datetime) -> list[Rule
     return [_line(row) for row in tx.execute(query.order_by(o.c.nominal_at)).mappings()]
 
 
+def last_moves(tx: Transaction, rule_ids: Collection[UUID], *, after: datetime) -> dict[UUID, datetime]:
+    """Return for when the last moved occurrence is, of those of the rules that have one to come after that."""
+    if not rule_ids:
+        return {}
+    o = tx.tables.rule_occurrences
+    last = func.max(o.c.moved_to, type_=o.c.moved_to.type)
+    query = select(o.c.rule_id, last.label("last")).where(one_of(tx, o.c.rule_id, rule_ids), o.c.moved_to > after)
+    return {row.rule_id: row.last for row in tx.execute(query.group_by(o.c.rule_id))}
+
+
 def take_up_moved(tx: Transaction, rule_id: UUID, action_ids: Mapping[datetime, UUID], *, now: datetime) -> None:
     """Note the actions of moved occurrences, each given by its nominal instant."""
     o = tx.tables.rule_occurrences
@@ -262,6 +290,21 @@ def turns(tx: Transaction, rule_ids: Collection[UUID]) -> dict[UUID, Turn]:
         return {}
     found = tx.execute(_turns(tx, rule_ids))
     return {row.id: Turn(active=row.active is not None, finished_at=row.finished_at) for row in found}
+
+
+def last_runs(tx: Transaction, rule_id: UUID, *, since: datetime) -> list[tuple[datetime, datetime]]:
+    """Return when those of the last occurrences of a rule began and ended that ended after that."""
+    o, line = tx.tables.outcomes, tx.tables.rule_occurrences
+    last = (
+        select(line.c.action_id)
+        .where(line.c.rule_id == rule_id, line.c.state == str(OccurrenceState.MATERIALISED))
+        .order_by(line.c.nominal_at.desc())
+        .limit(_LAST)
+        .subquery()
+    )
+    found = select(o.c.submitted_at, o.c.finished_at).select_from(last.join(o, o.c.action_id == last.c.action_id))
+    ran = tx.execute(found.where(o.c.submitted_at.is_not(None), o.c.finished_at > since))
+    return [(row.submitted_at, row.finished_at) for row in ran]
 
 
 def _turns(tx: Transaction, rule_ids: Collection[UUID]) -> Select[Any]:
