@@ -17,7 +17,7 @@ from postdate.hooks import tell_settled
 from postdate.store.actions import insert_actions
 from postdate.store.events import append_events, event_row
 from postdate.store.outcomes import withdraw_queued
-from postdate.store.owners import PROFILE, WORKSPACE, missing_owners
+from postdate.store.owners import missing_owners
 from postdate.store.passing import passes
 from postdate.store.queue import hold_queued
 from postdate.store.reading import find_actions
@@ -66,7 +66,13 @@ async def follow(kernel: Kernel, shifts: Sequence[Shift], *, now: datetime) -> t
 
 def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, now: datetime) -> set[UUID]:
     """Replace those of the actions that are queued and in nobody's hand, and return them. Raises `NotAdmitted`."""
-    by_id = {each.intended.action_id: each for each in _with_owners(tx, shifts)}
+    by_id = {each.intended.action_id: each for each in shifts}
+    # Before any of their actions, as every verb does. With an owner who is missing the actions are gone, too.
+    missing_owners(
+        tx,
+        workspaces={each.intended.workspace_id for each in shifts},
+        users={each.intended.user_id for each in shifts},
+    )
     rules = _hold_rules(tx, by_id.values())
     held = hold_queued(tx, list(by_id))
     olds = find_actions(tx, held)
@@ -126,22 +132,6 @@ def _renamed(
 def _is_nominal(old: Action) -> bool:
     """Whether an occurrence is to happen when its rule says, and was not moved."""
     return nominal_instant(old.occurrence) == old.publish_at
-
-
-def _with_owners(tx: Transaction, shifts: Sequence[Shift]) -> list[Shift]:
-    """Hold the owners, before any of their actions as every verb does, and return the shifts of those that exist."""
-    intended = [each.intended for each in shifts]
-    missing = missing_owners(
-        tx, workspaces={each.workspace_id for each in intended}, users={each.user_id for each in intended}
-    )
-    if not missing:
-        return list(shifts)
-    return [
-        each
-        for each in shifts
-        if (PROFILE, each.intended.user_id) not in missing
-        and (each.intended.workspace_id is None or (WORKSPACE, each.intended.workspace_id) not in missing)
-    ]
 
 
 def _moved(
