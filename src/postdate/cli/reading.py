@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
@@ -23,17 +23,22 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 100
 
 
+class FilterOptions(TypedDict, total=False):
+    """Which actions are meant: the arguments of the verb, by their names."""
+
+    status: Annotated[Status | None, typer.Option(help="How it stands.")]
+    reason: Annotated[Reason | None, typer.Option(help="Why it ended.", metavar="REASON")]
+    action_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="What kind it is.")]
+    workspace: Annotated[str | None, typer.Option(metavar="UUID", help="Which workspace owns it.")]
+    user: Annotated[str | None, typer.Option(metavar="UUID", help="Which user owns it.")]
+    thing: Annotated[str | None, typer.Option(metavar="TEXT", help="What is published.")]
+    target: Annotated[str | None, typer.Option(metavar="TEXT", help="Where to.")]
+
+
 @command
 def list_(
     installation: Installation,
     *,
-    status: Annotated[Status | None, typer.Option(help="How it stands.")] = None,
-    reason: Annotated[Reason | None, typer.Option(help="Why it ended.", metavar="REASON")] = None,
-    action_type: Annotated[str | None, typer.Option("--type", metavar="TYPE", help="What kind it is.")] = None,
-    workspace: Annotated[str | None, typer.Option(metavar="UUID", help="Which workspace owns it.")] = None,
-    user: Annotated[str | None, typer.Option(metavar="UUID", help="Which user owns it.")] = None,
-    thing: Annotated[str | None, typer.Option(metavar="TEXT", help="What is published.")] = None,
-    target: Annotated[str | None, typer.Option(metavar="TEXT", help="Where to.")] = None,
     since: Annotated[
         str | None, typer.Option(metavar="WHEN", help="Due then or later; a wall time is read in --tz.")
     ] = None,
@@ -42,25 +47,14 @@ def list_(
     after: Annotated[str | None, typer.Option(metavar="ID", help="The last action of the page before.")] = None,
     tz: DisplayZone = None,
     as_json: JsonFlag = False,
+    **filters: Unpack[FilterOptions],
 ) -> None:
     """List actions in the order in which they are due."""
     first, end = _bound(since, tz, field="since"), _bound(until, tz, field="until")
     if tz is not None:
         zone(tz)
     with installation.opened() as app:
-        found = app.sync.list(
-            status=status,
-            reason=reason,
-            action_type=action_type,
-            workspace=workspace,
-            user=user,
-            thing=thing,
-            target=target,
-            since=first,
-            until=end,
-            limit=limit,
-            after=after,
-        )
+        found = app.sync.list(since=first, until=end, limit=limit, after=after, **filters)
     if as_json:
         for action in found:
             print_json(action_json(action))
