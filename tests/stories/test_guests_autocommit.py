@@ -59,5 +59,6 @@ def test_a_guest_may_come_before_the_app_has_connected_itself(postgres_url: str)
     connection: Any = psycopg.connect(bare)
     with connection:
         action = app.sync.schedule("act", {"thing_id": "post-1"}, at=NOON, connection=connection)
+    assert app.kernel.database.sync_engine.dialect.server_version_info is not None
     assert [each.id for each in app.sync.list()] == [action.id]
     asyncio.run(app.close())

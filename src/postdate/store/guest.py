@@ -109,7 +109,7 @@ def _is_psycopg(connection: object) -> bool:
 def _ready_dialect(database: Database) -> Dialect:
     """Return the dialect of our own engine, which knows the server once it has connected."""
     engine = database.sync_engine
-    if not hasattr(engine.dialect, "server_version_info"):
+    if engine.dialect.server_version_info is None:
         engine.connect().close()
     return engine.dialect
 
