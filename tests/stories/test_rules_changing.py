@@ -242,6 +242,19 @@ async def test_one_occurrence_can_say_something_else(app: Postdate, ran: list[st
         await app.override_occurrence(rule.id, NINE + 2 * DAY, {"thing_id": ""})
 
 
+async def test_what_one_occurrence_says_changes_neither_when_it_happens_nor_whether(
+    app: Postdate, ran: list[str], clock: ManualClock
+) -> None:
+    rule = await daily(app)
+    moved, cancelled, *_ = await queued(app)
+    await app.reschedule(moved.id, at=NINE + DAY + HOUR)
+    await app.cancel(cancelled.id)
+    for day in (1, 2):
+        await app.override_occurrence(rule.id, NINE + day * DAY, {"text": "special"})
+    await travel(app, to=NINE + 3 * DAY)
+    assert ran == ["03-09T10:00 special", "03-11T09:00 hello"]
+
+
 async def test_this_and_following_goes_on_under_a_new_rule(app: Postdate, ran: list[str], clock: ManualClock) -> None:
     rule = await app.create_rule(
         "post", {"text": "hello"}, rrule="FREQ=WEEKLY;BYDAY=TU;COUNT=4", start="2026-03-10T09:00", tz="Europe/Berlin"

@@ -6,7 +6,8 @@ Each argument is named here once: the verbs take them by name, as `**asked: Unpa
 from __future__ import annotations
 
 import inspect
-from datetime import timedelta
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
 from enum import Enum
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypedDict, TypeVar, get_args
@@ -14,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypedDict, Typ
 from postdate.domain import text
 from postdate.domain.misfire import Misfire
 from postdate.domain.rule import Overlap
+from postdate.domain.walltime import Fold, Gap
 from postdate.errors import Invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from datetime import date, datetime
+    from collections.abc import Callable
 
     from postdate.domain.rule import RecurringRule
-    from postdate.domain.walltime import Fold, Gap
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -147,7 +147,12 @@ class _Decided:
 
 def _decided(tx: Transaction, rule: RecurringRule, since: datetime) -> _Decided:
     lines = {line.nominal_at: line for line in lines_of(tx, rule.id, since=since)}
-    queued = {at: each.publish_at for each in queued_of(tx, rule.id) if (at := nominal_of(each)) is not None}
+    named = {line.action_id: at for at, line in lines.items() if line.action_id is not None}
+    queued = {
+        at: each.publish_at
+        for each in queued_of(tx, rule.id)
+        if (at := named.get(each.action_id) or nominal_of(each)) is not None
+    }
     waiting = {} if rule.status is RuleStatus.ENDED else _waiting(tx, rule, since)
     others = [line.action_id for at, line in lines.items() if line.action_id is not None and at not in queued]
     return _Decided(lines=lines, coming=waiting | queued, begun=find_actions(tx, others))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from postdate.domain.rule import OccurrenceState, RuleStatus, SkipReason, occurrence_name
 from postdate.domain.states import Cause, Reason, Status
@@ -108,28 +108,39 @@ def override_occurrence(
     with changing_rules(kernel, connection, actor=actor, note=note) as hand:
         held, tx, now = hand.hold(rule, verb="override an occurrence of"), hand.tx, hand.now
         at, line = _occurrence(tx, held, occurrence)
-        name = occurrence_name(at)
-        kept = {each: said for each, said in held.overrides.items() if each != name}
-        if payload is not None:
-            if not isinstance(payload, Mapping):
-                raise InvalidPayload(field="payload", rule="must be a JSON object", value=payload)
-            kernel.registry[held.action_type].dump({**held.payload_template, **payload}, target=held.target_key)
-            kept[name] = dict(payload)
-        if len(kept) > _MOST_OVERRIDES:
-            kept = dict(sorted(kept.items())[-_MOST_OVERRIDES:])
-        changed = replace(held, overrides=kept, version=held.version + 1)
+        overrides = _overridden(kernel, held, occurrence_name(at), payload)
+        changed = replace(held, overrides=overrides, version=held.version + 1)
         save_rule(tx, changed)
-        hand.tell(changed, "occurrence_overridden", occurrence=name)
+        hand.tell(changed, "occurrence_overridden", occurrence=occurrence_name(at))
+        new = None if line is None or line.action_id is None else _anew(hand, changed, at, line)
         known = line or held.decided(at, OccurrenceState.WITHDRAWN, changed_at=now)  # nothing yet, as it were
-        new = None
-        if known.action_id is not None:
-            replaced = _take_out(hand, held, at, line, why=(Cause.REPLACE, Reason.RULE_CHANGED, "override"))
-            new = replace(request_of(kernel, changed, at, now=now, at=known.moved_to), replaces_id=replaced)
         told = held.decided(at, known.state, changed_at=now, moved_to=known.moved_to, reason=known.reason)
-        write_line(tx, told if new is None else replace(told, action_id=new.id))
+        write_line(tx, replace(told, action_id=known.action_id if new is None else new.id))
         if new is not None:
             _insert(tx, new)
         return changed
+
+
+def _overridden(
+    kernel: Kernel, rule: RecurringRule, name: str, payload: Mapping[str, object] | None
+) -> dict[str, Mapping[str, Any]]:
+    """Return the overrides of a rule with those of one occurrence. Raises `InvalidPayload`."""
+    kept = {each: said for each, said in rule.overrides.items() if each != name}
+    if payload is not None:
+        if not isinstance(payload, Mapping):
+            raise InvalidPayload(field="payload", rule="must be a JSON object", value=payload)
+        kernel.registry[rule.action_type].dump({**rule.payload_template, **payload}, target=rule.target_key)
+        kept[name] = dict(payload)
+    return dict(sorted(kept.items())[-_MOST_OVERRIDES:])
+
+
+def _anew(hand: Hand, rule: RecurringRule, at: datetime, line: RuleOccurrence) -> Request | None:
+    """Return what takes the place of the action of an occurrence, wherever that was moved; None for one cancelled."""
+    replaced = _take_out(hand, rule, at, line, why=(Cause.REPLACE, Reason.RULE_CHANGED, "override"))
+    if replaced is None:
+        return None
+    happens = existing(hand.tx, replaced).publish_at
+    return replace(request_of(hand.kernel, rule, at, now=hand.now, at=happens), replaces_id=replaced)
 
 
 def run_now(
