@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import Text, bindparam, delete, insert, literal_column, null, select, update
 
 from postdate.domain.settle import Finished, Requeued, Settlement
 from postdate.domain.states import Cause, Reason, Status
@@ -17,28 +17,21 @@ from postdate.store.queue import lease_cleared
 from postdate.store.sets import one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text, unlocked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Mapping
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import Insert
-    from sqlalchemy.sql.dml import ReturningDelete
+    from sqlalchemy import Delete
+    from sqlalchemy.sql.dml import ReturningInsert
+    from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.store.transaction import Transaction
 
-_FINISHED = (
-    "action_id",
-    "workspace_id",
-    "user_id",
-    "status",
-    "reason",
-    "provider_id",
-    "attempt_count",
-    "last_error",
-    "submitted_at",
-    "finished_at",
-    "key",
-)
+_MOVED = ("action_id", "workspace_id", "user_id", "key", "submitted_at")
+"""What an outcome takes over from the queue."""
+
+_DECIDED = ("status", "reason", "provider_id", "attempt_count", "last_error")
+"""What came of the run."""
 
 
 def settle_claimed(
@@ -53,9 +46,7 @@ def settle_claimed(
     requeued = {key: value for key, value in settlements.items() if isinstance(value, Requeued)}
     won: set[UUID] = set()
     if finished:
-        won |= _leave_queue(
-            tx, finished, lambda row: finished[row.action_id], lease_token=lease_token, now=now, actor=actor
-        )
+        won |= _finish(tx, lease_token, finished, now=now, actor=actor)
     if requeued:
         won |= _requeue(tx, lease_token, requeued, now=now, actor=actor)
     return frozenset(won)
@@ -72,72 +63,111 @@ def withdraw_queued(
     note: str | None = None,
 ) -> frozenset[UUID]:
     """Cancel those of the actions that are still queued, and return them (P30, P68)."""
-
-    def cancelled(row: Any) -> Finished:
-        return Finished(
-            cause=cause,
-            status=Status.CANCELLED,
-            reason=reason,
-            attempt_count=row.attempt_count,
-            error=row.last_error,
-        )
-
-    return _leave_queue(tx, action_ids, cancelled, lease_token=None, now=now, actor=actor, note=note)
+    wanted = {
+        "ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids),
+        "because": reason,
+        "now": now,
+    }
+    gone = tx.execute(tx.prepared(_insert_withdrawn), wanted).all()
+    _forget_queued(tx, [row.action_id for row in gone])
+    append_events(tx, [_cancelled(row, cause, reason=reason, now=now, actor=actor, note=note) for row in gone])
+    return frozenset(row.action_id for row in gone)
 
 
-def _leave_queue(
-    tx: Transaction,
-    action_ids: Collection[UUID],
-    ending: Callable[[Any], Finished],
-    *,
-    lease_token: UUID | None,
-    now: datetime,
-    actor: str,
-    note: str | None = None,
+def _finish(
+    tx: Transaction, lease_token: UUID, finished: Mapping[UUID, Finished], *, now: datetime, actor: str
 ) -> frozenset[UUID]:
-    """Move rows that are claimed under this token, or that nobody has claimed, from `queue` to `outcomes`."""
-    wanted = {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids), "token": lease_token}
-    left = tx.execute(tx.prepared(_leaving, claimed=lease_token is not None), wanted).all()
-    if not left:
-        return frozenset()
-    endings = [(row, ending(row)) for row in left]
-    rows = [_outcome_row(row, end, now) for row, end in endings]
-    tx.execute(tx.prepared(_insert_ended), rowset_texts(tx, "ended", _ended_types(tx), rows))
-    told = [(row, end) for row, end in endings if end.status is not Status.PUBLISHED]
-    append_events(tx, [_ended(row, end, now=now, actor=actor, note=note) for row, end in told])
-    return frozenset(row.action_id for row in left)
+    rows = [{"action_id": action_id, "last_error": end.error, **vars(end)} for action_id, end in finished.items()]
+    texts = rowset_texts(tx, "ended", _ended_types(tx), rows)
+    ids = set_text(tx, tx.tables.queue.c.action_id.type, finished)
+    left = tx.execute(tx.prepared(_insert_finished), {**texts, "ids": ids, "token": lease_token, "now": now}).all()
+    won = [row.action_id for row in left]
+    _forget_queued(tx, won)
+    told = [(row, end) for row in left if (end := finished[row.action_id]).status is not Status.PUBLISHED]
+    append_events(tx, [_ended(row, end, now=now, actor=actor) for row, end in told])
+    return frozenset(won)
 
 
-def _leaving(tx: Transaction, *, claimed: bool) -> ReturningDelete[Any]:
-    q = tx.tables.queue
-    wanted = one_of_named(tx, q.c.action_id, "ids")
-    # Unclaimed by `lease_until`, which is null with the token: `lease_token is null` offers the index of what is due,
-    # and where nothing is known about the table PostgreSQL prefers reading all of that to looking up the ids.
-    guard = q.c.lease_token == bindparam("token") if claimed else q.c.lease_until.is_(None)
+def _insert_finished(tx: Transaction) -> ReturningInsert[Any]:
+    q, o = tx.tables.queue, tx.tables.outcomes
+    ended = rowset_named(tx, "ended", _ended_types(tx))
+    among = one_of_named(tx, q.c.action_id, "ids")
+    left = (
+        q.c.action_id == ended.c.action_id,
+        # SQLite locks no rows, and with the join alone it looks each of them up
+        *(() if tx.is_sqlite else (unlocked(tx, q.c.action_id, among),)),
+        q.c.lease_token == bindparam("token", type_=q.c.lease_token.type),
+    )
+    moved = _outcomes_of(tx, {name: ended.c[name] for name in _DECIDED})
     return (
-        delete(q)
-        .where(unlocked(tx, q.c.action_id, wanted) if claimed else wanted, guard)
-        .returning(
-            q.c.action_id,
-            q.c.workspace_id,
-            q.c.user_id,
-            q.c.key,
-            q.c.submitted_at,
-            q.c.attempt_count,
-            q.c.last_error,
-        )
+        insert(o)
+        .from_select(list(moved), select(*moved.values()).where(*left))
+        .returning(o.c.action_id, o.c.workspace_id)
     )
 
 
-def _insert_ended(tx: Transaction) -> Insert:
-    return insert(tx.tables.outcomes).from_select(_FINISHED, select(rowset_named(tx, "ended", _ended_types(tx))))
+def _insert_withdrawn(tx: Transaction) -> ReturningInsert[Any]:
+    q, o = tx.tables.queue, tx.tables.outcomes
+    moved = _outcomes_of(
+        tx,
+        {
+            "status": literal_column(f"'{Status.CANCELLED}'"),
+            "reason": bindparam("because", type_=Text),
+            "provider_id": null(),
+            "attempt_count": q.c.attempt_count,
+            "last_error": q.c.last_error,
+        },
+    )
+    # Unclaimed by `lease_until`, which is null with the token: `lease_token is null` offers the index of what is due,
+    # and where nothing is known about the table PostgreSQL prefers reading all of that to looking up the ids.
+    waiting = select(*moved.values()).where(one_of_named(tx, q.c.action_id, "ids"), q.c.lease_until.is_(None))
+    return (
+        insert(o)
+        .from_select(list(moved), waiting.order_by(q.c.action_id).with_for_update())
+        .returning(o.c.action_id, o.c.workspace_id, o.c.attempt_count, o.c.last_error)
+    )
+
+
+def _outcomes_of(tx: Transaction, decided: Mapping[str, ColumnElement[Any]]) -> dict[str, ColumnElement[Any]]:
+    """Return the columns of outcomes, as they are made of rows of `queue` and of what was decided about them."""
+    q, o = tx.tables.queue, tx.tables.outcomes
+    taken_over = {name: q.c[name] for name in _MOVED}
+    return {**taken_over, **decided, "finished_at": bindparam("now", type_=o.c.finished_at.type)}
 
 
 def _ended_types(tx: Transaction) -> dict[str, Any]:
-    return {name: tx.tables.outcomes.c[name].type for name in _FINISHED}
+    return {name: tx.tables.outcomes.c[name].type for name in ("action_id", *_DECIDED)}
 
 
-def _ended(row: Any, end: Finished, *, now: datetime, actor: str, note: str | None) -> dict[str, Any]:
+def _forget_queued(tx: Transaction, action_ids: Collection[UUID]) -> None:
+    """Delete rows of `queue` that this transaction has locked, and whose outcomes it has written."""
+    if action_ids:
+        q = tx.tables.queue
+        tx.execute(tx.prepared(_delete_queued), {"ids": set_text(tx, q.c.action_id.type, action_ids)})
+
+
+def _delete_queued(tx: Transaction) -> Delete:
+    q = tx.tables.queue
+    return delete(q).where(one_of_named(tx, q.c.action_id, "ids"))
+
+
+def _cancelled(
+    row: Any, cause: Cause, *, reason: Reason, now: datetime, actor: str, note: str | None
+) -> dict[str, Any]:
+    return event_row(
+        row.action_id,
+        row.workspace_id,
+        at=now,
+        cause=cause,
+        actor=actor,
+        reason=reason,
+        error=row.last_error,
+        attempt=row.attempt_count,
+        note=note,
+    )
+
+
+def _ended(row: Any, end: Finished, *, now: datetime, actor: str) -> dict[str, Any]:
     return event_row(
         row.action_id,
         row.workspace_id,
@@ -147,24 +177,7 @@ def _ended(row: Any, end: Finished, *, now: datetime, actor: str, note: str | No
         reason=end.reason,
         error=end.error,
         attempt=end.attempt_count,
-        note=note,
     )
-
-
-def _outcome_row(row: Any, end: Finished, now: datetime) -> dict[str, Any]:
-    return {
-        "action_id": row.action_id,
-        "workspace_id": row.workspace_id,
-        "user_id": row.user_id,
-        "status": end.status,
-        "reason": end.reason,
-        "provider_id": end.provider_id,
-        "attempt_count": end.attempt_count,
-        "last_error": end.error,
-        "submitted_at": row.submitted_at,
-        "finished_at": now,
-        "key": row.key,
-    }
 
 
 def _requeue(
