@@ -86,7 +86,7 @@ def uses(*indexes: str, by_triggers: Collection[str] = (), either: Collection[st
 # --- the engine ----------------------------------------------------------------------------------------
 
 
-@uses("queue_due", "queue_pkey", "actions_pkey")
+@uses("queue_due", "queue_pkey", "actions_pkey", "outcomes_guard")
 def claim(tx: Transaction) -> None:
     claimed = queue.claim_due(
         tx, action_type="type-1", now=NOW, limit=BATCH, lease_token=uuid4(), lease_until=NOW + HOUR, worker="worker"
@@ -164,7 +164,7 @@ def find_lost_leases(tx: Transaction) -> None:
     )
 
 
-@uses("actions_pkey", either=["queue_pkey", "queue_lease_until"])
+@uses("actions_pkey", "outcomes_guard", either=["queue_pkey", "queue_lease_until"])
 def take_lost_leases_over(tx: Transaction) -> None:
     lost = [action_id(7 + 200 * n) for n in range(BATCH)]
     taken = queue.take_over(tx, lost, now=NOW, lease_token=uuid4(), lease_until=NOW + HOUR, worker="worker")

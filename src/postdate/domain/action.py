@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,6 +95,16 @@ class Action(Request):
     """Whether it is queued and a pause stops it."""
     updated_at: datetime
 
+    @classmethod
+    def read(cls, stored: dict[str, Any]) -> Self:
+        """Return the action with these fields, the others as they are by default. It keeps the mapping.
+
+        For rows, which come by the hundred: a frozen class sets its fields one by one.
+        """
+        action = object.__new__(cls)
+        object.__setattr__(action, "__dict__", stored)
+        return action
+
 
 def asked(request: Request) -> dict[str, Any]:
     """Return what was asked, without what has become of it where this is an `Action`."""
@@ -130,3 +140,5 @@ class Claimed:
     action: Action
     lease_token: UUID
     lease_until: datetime
+    guarded: bool = False
+    """Whether it must not run: its thing was published, or may have been, by another action."""

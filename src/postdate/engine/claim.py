@@ -11,7 +11,6 @@ from postdate.domain.settle import duplicate, expired, settle
 from postdate.engine.misfire import missed
 from postdate.engine.quiet import QuietLook
 from postdate.engine.settle import Ending, ending_of, settle_set
-from postdate.store.actions import guarded_keys
 from postdate.store.pauses import hold_claimed, hold_due, in_force
 from postdate.store.queue import claim_due
 from postdate.store.terms import claim_terms
@@ -91,7 +90,7 @@ def claim_round(
             lease_until=lease_end(types[name], now=now, lease=lease, margin=margin),
             worker=worker,
         )
-        barred = _barred(tx, claimed, now=now)
+        barred = _barred(claimed, now=now)
         left = _without(claimed, {ending.action_id for ending in barred})
         on_hold, more = _held(tx, left, terms, action_type=name, token=token, now=now)
         left = _without(left, on_hold)
@@ -115,18 +114,18 @@ def _without(claimed: Sequence[Claimed], action_ids: set[UUID]) -> Sequence[Clai
     return [one for one in claimed if one.action.id not in action_ids] if action_ids else claimed
 
 
-def _barred(tx: Transaction, claimed: Sequence[Claimed], *, now: datetime) -> list[Ending]:
+def _barred(claimed: Sequence[Claimed], *, now: datetime) -> list[Ending]:
     """Return the ending of what must not run.
 
-    The guard is looked at once more: a caller's transaction above READ COMMITTED can pass its trigger (P66, P91).
+    The claim has looked at the guard once more: a caller's transaction above READ COMMITTED can pass its trigger (P66,
+    P91).
     """
-    guarded = guarded_keys(tx, [one.action.key for one in claimed if one.action.key is not None])
     barred = []
     for one in claimed:
         action = one.action
         if action.expires_at is not None and action.expires_at < now:
             barred.append(ending_of(one, expired(attempt_count=action.attempt_count)))
-        elif action.key in guarded:
+        elif one.guarded:
             barred.append(ending_of(one, duplicate(attempt_count=action.attempt_count)))
     return barred
 

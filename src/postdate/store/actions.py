@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import Column, Insert, Row, Select, Table
+    from sqlalchemy import Column, Insert, Row, ScalarSelect, Select, Table
     from sqlalchemy.sql.dml import ReturningInsert
     from sqlalchemy.sql.expression import ColumnElement
 
@@ -118,12 +118,24 @@ def _insert_asked(tx: Transaction, given: Sequence[str]) -> Insert:
 
 
 def _enqueue(tx: Transaction) -> ReturningInsert[Any]:
-    q, o = tx.tables.queue, tx.tables.outcomes
+    q = tx.tables.queue
     source = rowset_named(tx, "asked", _queued_types(tx))
-    # a value, not `exists`, which a plan may turn into a join that reads every outcome
-    guard = select(o.c.action_id).where(o.c.key == source.c.key, _guarding(o)).limit(1).scalar_subquery()
-    chosen = select(*(source.c[name] for name in _QUEUED)).where(guard.is_(None)).order_by(source.c.place)
-    return tx.insert(q).from_select(_QUEUED, chosen).on_conflict_do_nothing().returning(q.c.action_id)
+    chosen = select(*(source.c[name] for name in _QUEUED)).where(guard_of(tx, source.c.key).is_(None))
+    return (
+        tx.insert(q)
+        .from_select(_QUEUED, chosen.order_by(source.c.place))
+        .on_conflict_do_nothing()
+        .returning(q.c.action_id)
+    )
+
+
+def guard_of(tx: Transaction, key: ColumnElement[str | None]) -> ScalarSelect[UUID]:
+    """Return the action by which the publish guard bars this key; null where nothing does.
+
+    A value, not `exists`, which a plan may turn into a join that reads every outcome.
+    """
+    o = tx.tables.outcomes
+    return select(o.c.action_id).where(o.c.key == key, _guarding(o)).limit(1).correlate_except(o).scalar_subquery()
 
 
 def announce_queued(tx: Transaction, due: Sequence[datetime], *, now: datetime) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import Integer, bindparam, func, not_, null, select, union_all, 
 
 from postdate.domain.action import Action, Claimed
 from postdate.domain.states import Status
-from postdate.store.actions import request_columns, request_fields
+from postdate.store.actions import guard_of, request_columns, request_fields
 from postdate.store.sets import one_of, one_of_named, selected_by, set_text
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def claim_due(
         "until": lease_until,
         "worker": worker,
     }
-    rows = sorted(tx.execute(tx.prepared(_claim), asked).all(), key=lambda row: (row.due_at, row.action_id))
-    return _with_requests(tx, rows, now=now, lease_token=lease_token, lease_until=lease_until)
+    taken = tx.execute(tx.prepared(_claim), asked).scalars().all()
+    return _claimed(tx, taken, now=now, lease_token=lease_token, lease_until=lease_until)
 
 
 def _claim(tx: Transaction) -> ReturningUpdate[Any]:
@@ -88,37 +88,45 @@ def _claim(tx: Transaction) -> ReturningUpdate[Any]:
             started_at=now,
             attempt_count=q.c.attempt_count + 1,
         )
-        .returning(q.c.action_id, q.c.due_at, q.c.attempt_count, q.c.last_error)
+        .returning(q.c.action_id)
     )
 
 
-def _with_requests(
-    tx: Transaction, rows: Sequence[Any], *, now: datetime, lease_token: UUID, lease_until: datetime
+def _claimed(
+    tx: Transaction, action_ids: Sequence[UUID], *, now: datetime, lease_token: UUID, lease_until: datetime
 ) -> list[Claimed]:
-    if not rows:
+    if not action_ids:
         return []
-    wanted = {"ids": set_text(tx, tx.tables.actions.c.id.type, [row.action_id for row in rows])}
-    asked = {row.id: row for row in tx.execute(tx.prepared(_asked), wanted).all()}
-    return [
-        Claimed(
-            action=Action(
-                **request_fields(asked[row.action_id]),
-                status=Status.SUBMITTED,
-                attempt_count=row.attempt_count,
-                last_error=row.last_error,
-                submitted_at=now,
-                updated_at=now,
-            ),
-            lease_token=lease_token,
-            lease_until=lease_until,
-        )
-        for row in rows
-    ]
+    wanted = {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids)}
+    claimed = []
+    for row in tx.execute(tx.prepared(_asked), wanted).all():
+        fields = request_fields(row)
+        fields |= {
+            "status": Status.SUBMITTED,
+            "attempt_count": row.attempt_count,
+            "last_error": row.last_error,
+            "submitted_at": now,
+            "updated_at": now,
+            "key": row.key,  # which it would have to put together
+        }
+        action, guarded = Action.read(fields), row.guard is not None
+        claimed.append(Claimed(action=action, lease_token=lease_token, lease_until=lease_until, guarded=guarded))
+    return claimed
 
 
 def _asked(tx: Transaction) -> Select[Any]:
-    a = tx.tables.actions
-    return select(*request_columns(tx.tables)).where(one_of_named(tx, a.c.id, "ids"))
+    q, a = tx.tables.queue, tx.tables.actions
+    return (
+        select(
+            *request_columns(tx.tables),
+            q.c.attempt_count,
+            q.c.last_error,
+            q.c.key,
+            guard_of(tx, q.c.key).label("guard"),
+        )
+        .where(one_of_named(tx, q.c.action_id, "ids"), a.c.id == q.c.action_id)
+        .order_by(q.c.due_at, q.c.action_id)
+    )
 
 
 def next_due(tx: Transaction, action_types: Sequence[str]) -> datetime | None:
@@ -184,9 +192,9 @@ def take_over(
         update(q)
         .where(one_of(tx, q.c.action_id, action_ids), q.c.lease_token.is_not(None), q.c.lease_until <= now)
         .values(lease_token=lease_token, lease_until=lease_until, claimed_by=worker)
-        .returning(q.c.action_id, q.c.due_at, q.c.attempt_count, q.c.last_error)
+        .returning(q.c.action_id)
     )
-    return _with_requests(tx, tx.execute(taken).all(), now=now, lease_token=lease_token, lease_until=lease_until)
+    return _claimed(tx, tx.execute(taken).scalars().all(), now=now, lease_token=lease_token, lease_until=lease_until)
 
 
 def hold_queued(tx: Transaction, action_ids: Collection[UUID]) -> set[UUID]:

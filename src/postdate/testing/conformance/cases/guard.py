@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -9,6 +10,7 @@ import pytest
 
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import AlreadyPublished, AlreadyScheduled
+from postdate.store.queue import claim_due
 from postdate.testing.conformance.outsider import Refusal, sqlstate
 from postdate.testing.moves import make_move
 from postdate.testing.scene import POST
@@ -81,6 +83,27 @@ class PublishGuardCases:
             assert scene.action(payload=THING, **other).status is Status.QUEUED
 
     @guarded
+    def test_a_claim_is_barred_by_its_own_key_alone(
+        self, scene: Scene, outsider: Outsider, status: Status, reason: Reason | None
+    ) -> None:
+        """P66, P91: history that is imported may come to bar what is queued already."""
+        gone = scene.action(status, reason, payload={"thing_id": "post-2"})
+        free, barred = scene.action(payload={"thing_id": "post-3"}), scene.action(payload=THING)
+        _import_copy(outsider, gone, key=barred.key)
+        now = barred.publish_at
+        with scene.app.kernel.transaction(None) as tx:
+            claimed = claim_due(
+                tx,
+                action_type=POST,
+                now=now,
+                limit=9,
+                lease_token=uuid4(),
+                lease_until=now + timedelta(hours=1),
+                worker="test",
+            )
+        assert {one.action.id: one.guarded for one in claimed} == {free.id: False, barred.id: True}
+
+    @guarded
     def test_a_failed_sibling_cannot_be_retried(
         self, scene: Scene, outsider: Outsider, status: Status, reason: Reason | None
     ) -> None:
@@ -145,8 +168,8 @@ class VerdictCases:
         assert scene.get(again).status is Status.PUBLISHED
 
 
-def _import_copy(outsider: Outsider, first: Action) -> UUID:
-    """Insert another ended action for the same thing, as an import of old history would."""
+def _import_copy(outsider: Outsider, first: Action, *, key: str | None = None) -> UUID:
+    """Insert another ended action for the same thing, or with this key, as an import of old history would."""
     copied = uuid4()
     with outsider.engine.begin() as connection:
         outsider.insert(
@@ -167,6 +190,6 @@ def _import_copy(outsider: Outsider, first: Action) -> UUID:
             status=str(first.status),
             reason=first.reason and str(first.reason),
             finished_at=first.finished_at,
-            key=first.key,
+            key=key or first.key,
         )
     return copied
