@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from postdate.context import Context
 from postdate.domain.endpoint import Endpoints, RememberedEndpoints
 from postdate.engine.run import Run
+from postdate.engine.time_limit import TimeLimit
 from postdate.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Dispatcher:
         self._ended = ended
         self._freed_late = freed_late
         self._runs: set[Run] = set()
+        self._limits: dict[str, TimeLimit] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._taken: dict[str, int] = {}
@@ -88,13 +90,26 @@ class Dispatcher:
             await self._idle.wait()
 
     def _taken_up(self, claimed: Claimed, action_type: ActionType) -> Run:
-        run = Run(claimed, action_type, context=self._context, ended=self._run_ended, freed=self._freed)
+        run = Run(
+            claimed,
+            action_type,
+            context=self._context,
+            limit=self._limit_of(action_type),
+            ended=self._run_ended,
+            freed=self._freed,
+        )
         self._runs.add(run)
         self._idle.clear()
         self._taken[action_type.name] = self._taken.get(action_type.name, 0) + 1
         if not self.free_slots(action_type):
             self._filled.add(action_type.name)
         return run
+
+    def _limit_of(self, action_type: ActionType) -> TimeLimit:
+        limit = self._limits.get(action_type.name)
+        if limit is None:
+            limit = self._limits[action_type.name] = TimeLimit(action_type.timeout.total_seconds())
+        return limit
 
     def _run_ended(self, run: Run, outcome: Outcome) -> None:
         self._runs.discard(run)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from postdate.context import Context
     from postdate.domain.action import Claimed
+    from postdate.engine.time_limit import TimeLimit
     from postdate.registry import ActionType
 
 _log = structlog.get_logger("postdate")
@@ -51,6 +52,7 @@ class Run:
         action_type: ActionType,
         *,
         context: Callable[[Claimed, ActionType], Context],
+        limit: TimeLimit,
         ended: Callable[[Run, Outcome], None],
         freed: Callable[[Run], None],
     ) -> None:
@@ -59,6 +61,7 @@ class Run:
         self.over = False
         """Whether it has ended; a handler that does not obey may still be at it."""
         self._context = context
+        self._limit = limit
         self._ended = ended
         self._freed = freed
         self._holds_slot = True
@@ -147,8 +150,7 @@ class Run:
 
     async def _in_time(self, ctx: Context, payload: Any) -> Outcome:
         """Call the handler, for as long as its type allows. Being cut off leaves doubt: the request may be out."""
-        seconds = self.action_type.timeout.total_seconds()
-        self._set_timer(seconds, partial(self._cancel, f"no answer within {seconds:g} s"))
+        self._limit.begin(self, self._out_of_time)
         call = self._awaited if self.action_type.is_async else self._threaded
         try:
             return await call(ctx, payload)
@@ -156,6 +158,7 @@ class Run:
             self._note_who_cancelled()
             return Unconfirmed(self._cut_off_for or f"cut off: {error}")
         finally:
+            self._limit.end(self)
             self._set_timer(None)
 
     async def _looked_up(self, ctx: Context, payload: Any, *, doubt: Unconfirmed) -> Outcome:
@@ -179,6 +182,9 @@ class Run:
         told = _told(answer)
         ctx.log.warning("the provider could not be asked, or cannot tell", error=told)
         return Unconfirmed(f"{doubt.error}; asked: {told}")
+
+    def _out_of_time(self) -> None:
+        self._cancel(f"no answer within {self._limit.seconds:g} s")
 
     def _cancel(self, why: str) -> None:
         self._cut_off_for = why
@@ -208,7 +214,9 @@ class Run:
     def _set_timer(self, seconds: float | None, then: Callable[[], None] | None = None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = None if seconds is None or then is None else self._loop.call_later(seconds, then)
+            self._timer = None
+        if seconds is not None and then is not None:
+            self._timer = self._loop.call_later(seconds, then)
 
     async def _awaited(self, ctx: Context, payload: Any) -> Outcome:
         try:
