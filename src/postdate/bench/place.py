@@ -59,14 +59,26 @@ class Place:
         )
 
     @contextmanager
-    def begun(self) -> Iterator[Transaction]:
-        """Give a transaction here."""
+    def database(self) -> Iterator[Database]:
+        """Give the database, and close it in the end."""
         database = Database(self.url)
         try:
-            with database.sync_engine.begin() as connection:
-                yield Transaction.on(connection, self.names)
+            yield database
         finally:
             database.close_sync()
+
+    @contextmanager
+    def begun(self) -> Iterator[Transaction]:
+        """Give a transaction here."""
+        with self.database() as database, database.sync_engine.begin() as connection:
+            yield Transaction.on(connection, self.names)
+
+    @contextmanager
+    def undone(self) -> Iterator[Transaction]:
+        """Give a transaction here of which nothing stays."""
+        with self.database() as database, database.sync_engine.connect() as connection, connection.begin() as began:
+            yield Transaction.on(connection, self.names)
+            began.rollback()
 
     def empty(self) -> None:
         """Forget every action, so that each round begins alike."""

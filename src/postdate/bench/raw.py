@@ -1,24 +1,35 @@
-"""What would a hand-written loop do? The same statements on the same tables, through the bare driver.
+"""What would a loop do that has no engine? It sends the statements of the product, through the bare driver.
 
-It claims, settles and inserts with the guards, the leases, the durability and the rows of the product, and has no
-engine: no tasks, no validation, no outcomes to tell apart, no lost leases to look for.
+They are noted from the product, and so stay the same: the guards, the leases, the durability and the rows. What is
+missing are tasks, validation, values to hand to handlers, outcomes to tell apart, and lost leases to look for.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid4
 
+from postdate.bench.bare import bare
+from postdate.bench.sent import sent_statements
+from postdate.bench.subject import ACTION_TYPE, LEASE, TARGET
+from postdate.clock import host_time
 from postdate.domain.action import SEPARATOR
+from postdate.ids import TimeOrderedIds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
-    from uuid import UUID
 
+    from postdate.bench.bare import Bare
     from postdate.bench.place import Place
+    from postdate.bench.sent import SentStatements
     from postdate.bench.subject import Post
+
+
+_PAYLOAD = 5
+"""Its place among what was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,35 +38,91 @@ class RawClaim:
 
     lease_token: UUID
     action_ids: Sequence[object]
-    """As the driver writes them."""
-
-
-class RawLoop(Protocol):
-    """The statements of a drain and of an insert, on one connection."""
-
-    def claim(self, limit: int) -> RawClaim:
-        """Claim up to `limit` due rows and read what they ask for, in one transaction."""
-
-    def settle(self, claim: RawClaim) -> None:
-        """Settle them all as published, in one transaction."""
-
-    def insert(self, posts: Sequence[Post], at: datetime) -> None:
-        """Insert actions in one transaction, with one statement a table."""
+    """As the driver reads them."""
 
 
 @contextmanager
 def raw_loop(place: Place) -> Iterator[RawLoop]:
-    """Give the loop for a database."""
-    if place.kind == "sqlite":
-        from postdate.bench.raw_sqlite import on_sqlite  # noqa: PLC0415 - it builds on this module
+    """Give the loop for a database, on a connection of its own that is set up as the product sets up its own."""
+    statements = sent_statements(place)
+    with place.database() as database, closing(database.sync_engine.raw_connection()) as pooled:
+        driver: Any = pooled.driver_connection
+        yield RawLoop(bare(driver, database.dialect), statements, place)
 
-        with on_sqlite(place) as sqlite:
-            yield sqlite
-    else:
-        from postdate.bench.raw_postgres import on_postgres  # noqa: PLC0415 - psycopg is an extra
 
-        with on_postgres(place) as postgres:
-            yield postgres
+class RawLoop:
+    """Claims, settles and inserts."""
+
+    def __init__(self, bare_driver: Bare, statements: SentStatements, place: Place) -> None:
+        self._bare = bare_driver
+        self._sent = statements
+        self._place = place
+        self._new_id = TimeOrderedIds()
+
+    def claim(self, limit: int) -> RawClaim:
+        """Claim up to `limit` due rows, and read what they ask for, in one transaction."""
+        db, sent = self._bare, self._sent
+        now, token = host_time(), uuid4()
+        until = db.instant(now + LEASE)
+        with db.transaction():
+            db.run(sent.terms)
+            claimed = db.run(sent.claim, token=db.uuid(token), until=until, now=db.instant(now), at_most=limit)
+            action_ids = [row[0] for row in claimed]
+            for row in db.run(sent.asked, ids=db.set_of(action_ids)):
+                db.json(row[_PAYLOAD])
+        return RawClaim(lease_token=token, action_ids=action_ids)
+
+    def settle(self, claim: RawClaim) -> None:
+        """Settle them all as published, in one transaction."""
+        db, ids = self._bare, claim.action_ids
+        count = len(ids)
+        ended = {
+            "action_id": ids,
+            "status": ["published"] * count,
+            "reason": [None] * count,
+            "provider_id": ["raw"] * count,
+            "attempt_count": [1] * count,
+            "last_error": [None] * count,
+        }
+        now, token = db.instant(host_time()), db.uuid(claim.lease_token)
+        with db.transaction():
+            left = db.run(self._sent.finish, **db.rows("ended", ended), ids=db.set_of(ids), token=token, now=now)
+            db.run(self._sent.forget, ids=db.set_of([row[0] for row in left]))
+
+    def insert(self, posts: Sequence[Post], at: datetime) -> None:
+        """Insert actions in one transaction, with one statement a table."""
+        db, count = self._bare, len(posts)
+        now = host_time()
+        made = {db.uuid(self._new_id(now)): post for post in sorted(posts, key=lambda post: post.thing_id)}
+        workspaces, users = [db.uuid(self._place.workspace)] * count, [db.uuid(self._place.user)] * count
+        types, due = [ACTION_TYPE] * count, [db.instant(at)] * count
+        queued = {
+            "action_id": list(made),
+            "action_type": types,
+            "workspace_id": workspaces,
+            "user_id": users,
+            "key": [_key(post.thing_id) for post in made.values()],
+            "overlap_key": [None] * count,
+            "due_at": due,
+            "source": [None] * count,
+            "place": range(count),
+        }
+        asked = {
+            "id": list(made),
+            "workspace_id": workspaces,
+            "user_id": users,
+            "action_type": types,
+            "target_key": [TARGET] * count,
+            "payload": [post.model_dump_json() for post in made.values()],
+            "occurrence": [""] * count,
+            "publish_at": due,
+            "origin": ["api"] * count,
+            "created_at": [db.instant(now)] * count,
+        }
+        with db.transaction():
+            db.run(self._sent.owners)
+            db.run(self._sent.enqueue, **db.rows("asked", queued))
+            db.run(self._sent.ask, **db.rows("asked", asked))
 
 
 def drain(loop: RawLoop, batch: int) -> int:
@@ -67,6 +134,5 @@ def drain(loop: RawLoop, batch: int) -> int:
     return drained
 
 
-def key_of(action_type: str, post: Post, target: str) -> str:
-    """Return the key of a post."""
-    return SEPARATOR.join((action_type, post.thing_id, target, ""))
+def _key(thing_id: str) -> str:
+    return SEPARATOR.join((ACTION_TYPE, thing_id, TARGET, ""))
