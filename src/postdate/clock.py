@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
-from threading import Lock
 from typing import Protocol
 
 from postdate.errors import ClockUnset
@@ -45,25 +44,22 @@ class SystemClock:
 
     def __init__(self) -> None:
         """Start unset."""
-        self._lock = Lock()
         self._set: tuple[datetime, float] | None = None
+        """What was answered, and when: replaced as one, so that no thread sees half of it."""
 
     @property
     def is_stale(self) -> bool:
         """Whether a minute has gone by since the database was asked."""
-        with self._lock:
-            reading = self._set
+        reading = self._set
         return reading is None or monotonic() - reading[1] >= TRUSTED_FOR.total_seconds()
 
     def set(self, database_time: datetime) -> None:
         """Count on from `database_time`, read just now."""
-        with self._lock:
-            self._set = (database_time, monotonic())
+        self._set = (database_time, monotonic())
 
     def now(self) -> datetime:
         """Return the database's time."""
-        with self._lock:
-            reading = self._set
+        reading = self._set
         if reading is None:
             raise ClockUnset
         read, at = reading
