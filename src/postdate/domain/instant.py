@@ -17,6 +17,8 @@ def utc(value: object, *, field: str) -> datetime:
     Raises `InvalidInstant` for a naive datetime (P95, P100), for anything else, and for an instant that falls
     outside the years 1 to 9999 once it is in UTC.
     """
+    if type(value) is datetime and value.tzinfo is UTC:  # as nearly all are
+        return value
     if not isinstance(value, datetime):
         raise InvalidInstant(field=field, rule="must be an aware datetime", value=value)
     try:

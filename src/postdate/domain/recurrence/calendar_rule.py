@@ -47,7 +47,8 @@ class RRule(Rule):
     fold: Fold = "first"
 
     def _fired(self, lo: datetime, hi: datetime) -> Iterator[datetime]:
-        instants = self._repeated(lo, hi if self._last_instant is None else min(hi, self._last_instant))
+        last = None if self._parts.is_endless else self._last_instant
+        instants = self._repeated(lo, hi if last is None else min(hi, last))
         if not (self.exdates or self.rdates):
             return instants
         return self._changed(lo, hi, instants)
@@ -65,7 +66,8 @@ class RRule(Rule):
             return elapsed(self._parts, self._anchor, self._zone, lo=lo, hi=hi) if self._anchor else iter(())
         offset = steady_offset(self._zone, lo, hi)
         if offset is not None and self._simple:
-            return steady(self._parts, self.start, offset, lo=lo, hi=hi, last=self._last_wall)
+            last = None if self._parts.is_endless else self._last_wall
+            return steady(self._parts, self.start, offset, lo=lo, hi=hi, last=last)
         if offset is not None and self._parts.count is None:
             return self._by_offset(offset, lo, hi)
         return self._by_walls(lo, hi)
@@ -102,7 +104,7 @@ class RRule(Rule):
     def _zone(self) -> ZoneInfo:
         return zone(self.tz)
 
-    @cached_property
+    @property
     def _simple(self) -> bool:
         """Whether it may be expanded by `steady`: skipped wall times do not count where they are rejected."""
         return is_simple(self._parts, self.start) and (self._parts.count is None or self.gap == "forward")

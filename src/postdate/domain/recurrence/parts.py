@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from enum import IntEnum
 from functools import cached_property, lru_cache
+from itertools import product
 from typing import TYPE_CHECKING, NoReturn
 
 from postdate.errors import InvalidRule
@@ -23,6 +24,7 @@ MAX_COUNTED = 10_000  # where occurrences can only be counted one by one
 MAX_INTERVAL = 999_999_999
 
 _SHOWN = 20
+_WEEK = 7
 
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
@@ -75,6 +77,32 @@ class Parts:
     @cached_property
     def _hash(self) -> int:
         return hash((self.freq, self.until, self.weekdays, self.months, self.month_days, self.hours, self.minutes))
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether it names no end, by COUNT or UNTIL."""
+        return self.count is None and self.until is None
+
+    @cached_property
+    def is_alike(self) -> bool:
+        """Whether all its periods are alike: days, or weeks, without a condition."""
+        if self.months or self.positions:
+            return False
+        return self.freq is Freq.WEEKLY or (self.freq is Freq.DAILY and not self.picks_days)
+
+    @cached_property
+    def period(self) -> timedelta:
+        """How long the periods are of a rule that repeats by days or weeks."""
+        return timedelta(days=self.interval * (_WEEK if self.freq is Freq.WEEKLY else 1))
+
+    @cached_property
+    def pattern(self) -> tuple[timedelta, ...]:
+        """At which distances from the begin of a period it fires, in their order, where all periods are alike."""
+        days = sorted((day - self.week_start) % _WEEK for _, day in self.weekdays) or [0]
+        return tuple(
+            timedelta(days=day, hours=hour, minutes=minute, seconds=second)
+            for day, hour, minute, second in product(days, self.hours, self.minutes, self.seconds)
+        )
 
     @property
     def picks_days(self) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import product
 from typing import TYPE_CHECKING
 
 from postdate.domain.recurrence.parts import Freq
 from postdate.domain.recurrence.placing import next_change
+from postdate.domain.recurrence.seconds import HOUR, MINUTE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,19 +28,17 @@ _NEAR = timedelta(hours=26)
 
 
 def is_simple(parts: Parts, start: datetime) -> bool:
-    """Whether all periods of a rule, of completed parts, are alike: days, or weeks, without a condition."""
-    if parts.months or parts.positions or _days_into(parts, start) >= start.toordinal():  # begun before the calendar
-        return False
-    return parts.freq is Freq.WEEKLY or (parts.freq is Freq.DAILY and not parts.picks_days)
+    """Whether all periods of a rule, of completed parts, are alike, and the first one lies within the calendar."""
+    return parts.is_alike and _days_into(parts, start) < start.toordinal()
 
 
 def nth_wall(parts: Parts, start: datetime, number: int) -> datetime:
     """Return which wall time of a simple rule is number `number`, from 1 on; the last one where the calendar ends."""
-    begin, pattern = _begin(parts, start), _pattern(parts)
-    passed = sum(begin + distance < start for distance in pattern)
-    period, place = divmod(passed + number - 1, len(pattern))
+    begin = start - _into(parts, start)
+    passed = sum(begin + distance < start for distance in parts.pattern)
+    period, place = divmod(passed + number - 1, len(parts.pattern))
     try:
-        return begin + period * _length(parts) + pattern[place]
+        return begin + period * parts.period + parts.pattern[place]
     except OverflowError:
         return datetime.max  # noqa: DTZ901 - a wall time has no zone
 
@@ -50,12 +48,13 @@ def steady(
 ) -> Iterator[datetime]:
     """Yield the instants (UTC) later than `lo`, up to `hi` and the wall time `last`, of a simple rule."""
     try:
-        length, pattern = _length(parts), _pattern(parts)
+        length, pattern = parts.period, parts.pattern
         first = start.replace(tzinfo=UTC) - offset
-        begin = _begin(parts, start).replace(tzinfo=UTC) - offset
+        begin = first - _into(parts, start)
         if last is not None:
             hi = min(hi, last.replace(tzinfo=UTC) - offset)
-        begin += max(0, (lo - begin) // length) * length
+        if lo > begin:
+            begin += (lo - begin) // length * length
         while begin <= hi:
             for distance in pattern:
                 instant = begin + distance
@@ -95,23 +94,10 @@ def _changes(zone: ZoneInfo, year: int) -> tuple[datetime, ...]:
     return tuple(found)
 
 
-def _length(parts: Parts) -> timedelta:
-    return timedelta(days=parts.interval * (_WEEK if parts.freq is Freq.WEEKLY else 1))
-
-
-def _begin(parts: Parts, start: datetime) -> datetime:
-    """Return the midnight at which the period of the start begins."""
-    return datetime.combine(start.date() - _days_into(parts, start) * _DAY, datetime.min.time())
+def _into(parts: Parts, start: datetime) -> timedelta:
+    """Return how long before the start the period began in which it lies: at midnight."""
+    return timedelta(_days_into(parts, start), start.hour * HOUR + start.minute * MINUTE + start.second)
 
 
 def _days_into(parts: Parts, start: datetime) -> int:
     return (start.weekday() - parts.week_start) % _WEEK if parts.freq is Freq.WEEKLY else 0
-
-
-def _pattern(parts: Parts) -> tuple[timedelta, ...]:
-    """Return the distances from the begin of a period at which the rule fires, in their order."""
-    days = sorted((day - parts.week_start) % _WEEK for _, day in parts.weekdays) or [0]
-    return tuple(
-        timedelta(days=day, hours=hour, minutes=minute, seconds=second)
-        for day, hour, minute, second in product(days, parts.hours, parts.minutes, parts.seconds)
-    )
