@@ -10,6 +10,7 @@ from sqlalchemy import func, select
 
 from postdate import (
     Action,
+    ActionType,
     Context,
     Invalid,
     InvalidPayload,
@@ -253,6 +254,18 @@ async def test_what_one_occurrence_says_changes_neither_when_it_happens_nor_whet
         await app.override_occurrence(rule.id, NINE + day * DAY, {"text": "special"})
     await travel(app, to=NINE + 3 * DAY)
     assert ran == ["03-09T10:00 special", "03-11T09:00 hello"]
+
+
+async def test_a_target_that_the_payload_cannot_go_to_is_refused_in_a_change_too(app: Postdate) -> None:
+    def admit(payload: dict[str, str], target: str | None) -> None:
+        if target == "myspace":
+            raise Invalid(field="target", rule="is no network of ours", value=target)
+
+    app.include(ActionType(name="post", handler=lambda ctx, payload: None, admit=admit))
+    rule = await daily(app, target="instagram")
+    with pytest.raises(Invalid, match="target: is no network of ours"):
+        await app.update_rule(rule.id, target="myspace")
+    assert (await app.update_rule(rule.id, target=None)).target_key is None
 
 
 async def test_this_and_following_goes_on_under_a_new_rule(app: Postdate, ran: list[str], clock: ManualClock) -> None:

@@ -15,6 +15,7 @@ from postdate.cli.command import APP, APP_HELP, PANEL, DatabaseUrlOption
 from postdate.cli.endpoints import endpoints
 from postdate.cli.examining import doctor
 from postdate.cli.failure import ExitCode, Guarded
+from postdate.cli.holidays import holidays
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
 from postdate.cli.pages import docs
@@ -112,6 +113,7 @@ for _name, _command in {
 }.items():
     cli.command(_name)(_command)
 cli.add_typer(rules)
+cli.add_typer(holidays)
 cli.add_typer(quiet_hours)
 cli.add_typer(endpoints)
 cli.add_typer(zones)

@@ -22,6 +22,7 @@ from postdate.cli.payload import payload_of
 from postdate.cli.printing import print_moved
 from postdate.cli.rule_options import Occurrence, RecurrenceOptions, RuleId, asked_of
 from postdate.cli.rule_text import print_occurrence, print_rule, print_upcoming
+from postdate.domain.instant import instant
 from postdate.errors import Invalid
 
 
@@ -101,17 +102,20 @@ def preview(
     ] = None,
     *,
     number: Annotated[int, typer.Option("--number", "-n", metavar="N", help="How many, up to 1000.")] = 10,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="INSTANT", help="Those later than then; than now by default.")
+    ] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonFlag = False,
     **options: Unpack[RecurrenceOptions],
 ) -> None:
     """Print when a rule fires next, or what would be one. Times are shown in its zone."""
     asked = asked_of(options)
-    tz = asked.get("tz")
+    tz, since = asked.get("tz"), None if after is None else instant(after, field="after")
     with installation.opened() as app:
         if rule is not None and _is_id(rule):
             asked.pop("tz", None)
-            upcoming = app.sync.preview_rule(rule, n=number, **asked)
+            upcoming = app.sync.preview_rule(rule, n=number, after=since, **asked)
             tz = tz or app.sync.get_rule(rule).tz
         else:
             if rule is not None:
@@ -119,7 +123,7 @@ def preview(
                 if form in asked:
                     raise Invalid(field=form, rule="must be given once", value=rule)
                 asked[form] = rule
-            upcoming = app.sync.preview_rule(n=number, workspace=workspace, **asked)
+            upcoming = app.sync.preview_rule(n=number, after=since, workspace=workspace, **asked)
     print_upcoming(upcoming, tz=tz, as_json=as_json)
 
 

@@ -105,9 +105,10 @@ def update_rule(
     with changing_rules(kernel, connection, actor=actor, note=note) as hand:
         old = hand.hold(rule, verb="update")
         changes = terms(asked, old=old)
-        if payload is not None:
+        if payload is not None or changes["target_key"] != old.target_key:
+            template = old.payload_template if payload is None else payload
             known = kernel.registry[old.action_type]
-            changes["payload_template"] = known.dump(payload, target=changes["target_key"])
+            changes["payload_template"] = known.dump(template, target=changes["target_key"])
         if following is not None:
             return _split(hand, old, following, asked=asked, changes=changes)
         return _changed(hand, old, replace(old, **changes, **changed_recurrence(old, asked, now=hand.now)))

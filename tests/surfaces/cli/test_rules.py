@@ -124,6 +124,22 @@ def test_a_preview_takes_every_form_that_a_rule_has(on_sqlite: Shell) -> None:
         assert (answer.code, answer.err.startswith(f"postdate: {told}")) == (2, True), answer.err
 
 
+def test_holidays_are_kept_for_rules_without_an_application(postdate: Shell) -> None:
+    said = postdate.done("holidays", "set", "team", "2099-03-10=Founders' day", "2099-03-17").lines
+    assert said == ["2099-03-10 Founders' day", "2099-03-17"]
+    rule = created(postdate, *TUESDAYS, "--holidays", "team")
+    first, second = postdate.done("rules", "preview", rule, "--after", "2099-03-03T09:00Z", "-n", "2").lines
+    assert (first[:10], second[:10]) == ("2099-03-24", "2099-03-31")
+    assert postdate.done("holidays", "show", "team", "--json").json_lines == [
+        {"day": "2099-03-10", "name": "Founders' day"},
+        {"day": "2099-03-17", "name": None},
+    ]
+    assert postdate.done("holidays", "set", "team").out == ""
+    assert postdate.done("holidays", "show", "team").out == ""
+    wrong = postdate("holidays", "set", "team", "2099-02-30")
+    assert (wrong.code, wrong.err.startswith("postdate: days: must be days of the calendar")) == (2, True)
+
+
 def test_a_preview_needs_no_rule(on_sqlite: Shell) -> None:
     monthly = ("FREQ=MONTHLY;BYDAY=-1FR", "--start", "2099-01-29T17:00", "--tz", "Asia/Tokyo")
     assert on_sqlite.done("rules", "preview", *monthly, "-n", "2").lines == [
