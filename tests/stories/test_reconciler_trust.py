@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import datetime, timezone
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pytest
@@ -228,6 +229,18 @@ async def test_a_source_has_so_much_time_and_no_more(stage: Stage) -> None:
     (failed,) = report.failed
     assert (failed.source, failed.failed) == ("silent", "took longer than 0.05 s")
     assert len(await stage.app.list()) == 1
+
+
+async def test_what_a_source_takes_for_each_part_adds_up(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hearing, "BATCH", 1)
+    readings = count(step=40)
+    monkeypatch.setattr(hearing, "monotonic", lambda: next(readings))
+    async with Stage.on(sqlite_url) as stage:
+        for thing in ("a", "b", "c"):
+            stage.approve(thing)
+        part = await stage.reconcile()
+        assert str(part.failed).startswith("took longer than 60 s")
+        assert part.inserted == 2
 
 
 async def test_of_a_source_that_blocks_the_event_loop_it_is_told_that_it_stood_still(
