@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from postdate.clock import ManualClock
-from postdate.engine.alarm import Alarm
+from postdate.engine.alarm import AHEAD, Alarm
 
 NOON = datetime(2026, 3, 8, 12, tzinfo=UTC)
 CENTURY = timedelta(days=36_500)
@@ -32,8 +32,14 @@ async def test_the_earliest_of_several_instants_rings(alarm: Alarm) -> None:
     assert await alarm.wait(at_most=20)
 
 
+async def test_it_rings_a_little_ahead_so_that_what_is_due_is_claimed_by_then(alarm: Alarm) -> None:
+    alarm.set(NOON + AHEAD)
+    await settled()
+    assert await alarm.wait(at_most=20)
+
+
 async def test_a_later_instant_puts_off_nothing(alarm: Alarm) -> None:
-    alarm.set(NOON + timedelta(milliseconds=1))
+    alarm.set(NOON + AHEAD + timedelta(milliseconds=1))
     alarm.set(NOON + CENTURY)
     assert await alarm.wait(at_most=20)
 
@@ -42,7 +48,7 @@ async def test_what_has_rung_is_over_and_the_next_is_set_anew(alarm: Alarm) -> N
     alarm.set(NOON)
     assert await alarm.wait(at_most=20)
     assert not await alarm.wait(at_most=0)
-    alarm.set(NOON + timedelta(milliseconds=1))  # later than the one that has rung
+    alarm.set(NOON + AHEAD + timedelta(milliseconds=1))  # later than the one that has rung
     assert await alarm.wait(at_most=20)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,9 +11,15 @@ if TYPE_CHECKING:
 
     from postdate.clock import Clock
 
+AHEAD = timedelta(milliseconds=30)
+"""How long before an action is due the alarm rings: about what a claim takes where database and host have been idle."""
+
 
 class Alarm:
-    """An in-memory timer that rings when the next action is due. Anybody may pull it forward, from any thread."""
+    """An in-memory timer that rings a little before the next action is due, so that it is claimed by then.
+
+    Anybody may pull it forward, from any thread.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -22,7 +29,7 @@ class Alarm:
         self._timer: asyncio.TimerHandle | None = None
 
     def set(self, due: datetime) -> None:
-        """Ring at `due` (UTC) at the latest. Safe from any thread."""
+        """Ring `AHEAD` of `due` (UTC) at the latest. Safe from any thread."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._set, due)
 
@@ -52,5 +59,5 @@ class Alarm:
         if self._timer is not None:
             self._timer.cancel()
         self._due = due
-        wait = (due - self._clock.now()).total_seconds()
+        wait = (due - self._clock.now() - AHEAD).total_seconds()
         self._timer = self._loop.call_later(max(wait, 0.0), self._rings.set)

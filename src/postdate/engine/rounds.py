@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from postdate.clock import monotonic
+from postdate.engine.alarm import AHEAD
 from postdate.engine.claim import ClaimRound, claim_round, lease_end
 from postdate.engine.unheard import Unheard
 from postdate.store.queue import next_due
@@ -24,7 +26,10 @@ if TYPE_CHECKING:
 LONGEST_PASS = timedelta(seconds=120)
 """How long one pass goes on claiming (P36)."""
 
-_LOOK_AGAIN = timedelta(milliseconds=100)
+_NEAR = AHEAD + timedelta(milliseconds=1)
+"""Within this the alarm has rung, however inaccurate the timer."""
+
+_LOOK_AGAIN = AHEAD + timedelta(milliseconds=100)
 
 
 class Rounds:
@@ -51,6 +56,9 @@ class Rounds:
         self._moved = moved
         self._unheard = Unheard(kernel, types)
         self._looked_at = datetime.min.replace(tzinfo=UTC)
+        """As of when the last round has claimed."""
+        self._awaited: datetime | None = None
+        """When the next action is due, as far as is known."""
         self._begun: UUID | None = None
         """The token of the last round whose transaction has begun."""
         self._last = ClaimRound(runnable=(), settled=0)
@@ -66,6 +74,7 @@ class Rounds:
         while (free := self._free_slots()) and monotonic() < until:
             self._moved()
             found = self._last = await self._claimed(free, seen)
+            await self._until(self._looked_at)
             for claimed in found.runnable:
                 self._dispatcher.start(claimed, self._types[claimed.action.action_type])
             due_count += found.claimed
@@ -92,7 +101,7 @@ class Rounds:
         free = [name for name in self._free_slots() if name not in self._last.stopped]
         if not free:
             return None
-        due = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
+        due = self._awaited = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
         if due is None or due > self._looked_at:
             return due
         return self._kernel.clock.now() + _LOOK_AGAIN
@@ -108,7 +117,7 @@ class Rounds:
 
     def _claim(self, tx: Transaction, *, free: Mapping[str, int], seen: datetime | None, token: UUID) -> ClaimRound:
         # not before the transaction has begun: SQLite may have let us wait for it, and the lease begins here
-        now = self._looked_at = self._kernel.clock.now()
+        now = self._looked_at = self._as_of(self._kernel.clock.now())
         self._begun = token
         settings = self._kernel.settings
         return claim_round(
@@ -123,6 +132,17 @@ class Rounds:
             zone_of=self._kernel.zone_of,
             seen=seen,
         )
+
+    def _as_of(self, now: datetime) -> datetime:
+        """Return as of when to claim at `now`: as of the instant that is waited for, once the alarm has rung for it."""
+        due = self._awaited
+        return due if due is not None and now < due <= now + _NEAR else now
+
+    async def _until(self, instant: datetime) -> None:
+        """Wait for what the claim was ahead of; not for what a step of the clock has put out of reach."""
+        clock, stopping = self._kernel.clock, self._dispatcher.stopping
+        while timedelta(0) < (left := instant - clock.now()) <= _NEAR and not stopping:  # noqa: ASYNC110 - by our clock
+            await asyncio.sleep(left.total_seconds())
 
     def _lease_ends(self) -> set[datetime]:
         """Return when the leases of the last round of claims end."""

@@ -1,0 +1,77 @@
+"""Does what an engine waits for begin at its instant: claimed by then, and not a moment before?"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from postdate import Context, Postdate, Status
+from postdate.engine.alarm import AHEAD
+from tests.stories.conftest import NOON, running, until
+
+if TYPE_CHECKING:
+    from postdate.clock import ManualClock
+
+SOON = NOON + AHEAD / 2
+
+
+@pytest.fixture
+def ran(app: Postdate) -> list[datetime]:
+    at: list[datetime] = []
+
+    @app.action("act")
+    async def act(ctx: Context, payload: dict[str, object]) -> None:
+        at.append(ctx.now)
+
+    return at
+
+
+async def claimed(app: Postdate) -> None:
+    while not await app.list(status=Status.SUBMITTED):
+        await asyncio.sleep(0)
+
+
+async def test_it_is_claimed_ahead_and_begins_at_its_instant(
+    app: Postdate, clock: ManualClock, ran: list[datetime]
+) -> None:
+    """P35: the alarm fires to the millisecond; a claim alone takes longer."""
+    action = await app.schedule("act", {}, at=SOON)
+    async with running(app):
+        await claimed(app)
+        clock.move_to(SOON - timedelta(microseconds=1))
+        assert (await app.get(action.id)).submitted_at == SOON
+        assert ran == []
+        clock.move_to(SOON)
+        await until(lambda: ran)
+    assert ran == [SOON]
+    assert (await app.get(action.id)).attempt_count == 1
+
+
+async def test_what_is_claimed_ahead_goes_back_when_the_engine_stops_before_its_instant(
+    app: Postdate, ran: list[datetime]
+) -> None:
+    action = await app.schedule("act", {}, at=SOON)
+    async with running(app):
+        await claimed(app)
+    back = await app.get(action.id)
+    assert (back.status, back.attempt_count, ran) == (Status.QUEUED, 0, [])
+
+
+async def test_nothing_is_claimed_ahead_but_what_the_alarm_has_rung_for(app: Postdate, ran: list[datetime]) -> None:
+    """A single pass knows of no alarm."""
+    action = await app.schedule("act", {}, at=SOON)
+    assert (await app.tick()).due_count == 0
+    assert ((await app.get(action.id)).status, ran) == (Status.QUEUED, [])
+
+
+async def test_a_clock_that_is_set_back_meanwhile_keeps_nobody_waiting(
+    app: Postdate, clock: ManualClock, ran: list[datetime]
+) -> None:
+    await app.schedule("act", {}, at=SOON)
+    async with running(app):
+        await claimed(app)
+        clock.move_to(NOON - timedelta(minutes=5))
+        await until(lambda: ran)
