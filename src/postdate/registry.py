@@ -116,7 +116,7 @@ class ActionType:
         loaded = self.load(stored)
         if self.admit is not None:
             self.admit(loaded, target)
-        if self.payload is None:
+        if self.payload is None or (type(loaded) is type(payload) and loaded == payload):
             return stored
         dumped = self.payload.dump_python(loaded, mode="json")
         # by their texts: `==` takes 1, 1.0 and True for one

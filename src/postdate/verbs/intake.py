@@ -244,4 +244,4 @@ def _body_hash(request: Request) -> str:
 
 
 def _queued(request: Request) -> Action:
-    return Action(**asked(request), status=Status.QUEUED, updated_at=request.created_at)
+    return Action.read({**vars(request), "status": Status.QUEUED, "updated_at": request.created_at})
