@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from postdate.domain.recurrence.days import CYCLE, next_day
 from postdate.domain.recurrence.parts import Freq
 from postdate.domain.recurrence.placing import first_showing, next_change
-from postdate.domain.recurrence.seconds import DAY, FIRST, HOUR, MINUTE, instant_of, seconds_of
+from postdate.domain.recurrence.seconds import DAY, FIRST, HOUR, LAST, MINUTE, instant_of, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +33,8 @@ _UNITS = {Freq.HOURLY: HOUR, Freq.MINUTELY: MINUTE, Freq.SECONDLY: 1}
 
 def elapsed(parts: Parts, anchor: datetime, zone: ZoneInfo, *, lo: datetime, hi: datetime) -> Iterator[datetime]:
     """Yield the instants later than `lo`, up to `hi`, of the rule that began at `anchor`; all in UTC."""
+    if seconds_of(anchor) == LAST:  # it begins in the last two days, where no second is told from another
+        return iter(())
     steps = _Steps(parts, seconds_of(anchor), zone)
     since, until = seconds_of(lo), seconds_of(hi)
     if parts.count is None:
