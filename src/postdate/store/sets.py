@@ -6,7 +6,6 @@ both travel as text, which is written here: drivers write arrays value by value,
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,7 @@ def one_of_named(tx: Transaction, col: ColumnElement[Any], name: str) -> ColumnE
 
 def set_text(tx: Transaction, type_: TypeEngine[Any], values: Collection[Any]) -> str:
     """Return the values as the text in which they travel."""
-    return _json_text(tx, [(value,) for value in values], [type_]) if tx.is_sqlite else _array_text(type_, values)
+    return _json_text(tx, [[value] for value in values], [type_]) if tx.is_sqlite else _array_text(type_, values)
 
 
 def _among(tx: Transaction, col: ColumnElement[Any], values: BindParameter[str]) -> ColumnElement[bool]:
@@ -92,7 +91,7 @@ def rowset_texts(
 ) -> dict[str, str]:
     """Return the rows as the texts in which they travel, by parameter: a text for each column, or one for all."""
     if tx.is_sqlite:
-        return {name: _json_text(tx, [tuple(row[key] for key in columns) for row in rows], list(columns.values()))}
+        return {name: _json_text(tx, [[row[key] for key in columns] for row in rows], list(columns.values()))}
     return {f"{name}_{key}": _array_text(type_, [row[key] for row in rows]) for key, type_ in columns.items()}
 
 
@@ -132,12 +131,19 @@ _ELEMENTS: dict[type[TypeEngine[Any]], Callable[[Any], str]] = {
 """How PostgreSQL reads the elements of an array; texts, and whatever else there is, in quotes."""
 
 
-def _json_text(tx: Transaction, rows: Sequence[tuple[Any, ...]], types: Sequence[TypeEngine[Any]]) -> str:
-    """Return the rows as one JSON text, each value as its type would write it to SQLite."""
+def _json_text(tx: Transaction, rows: list[list[Any]], types: Sequence[TypeEngine[Any]]) -> str:
+    """Return the rows as one JSON text, each value as its type writes it to SQLite. The rows do not outlive it."""
     dialect = tx.connection.dialect
-    writers = [type_.dialect_impl(dialect).bind_processor(dialect) or _same for type_ in types]
-    encoded = [[write(value) for write, value in zip(writers, row, strict=True)] for row in rows]
-    return json.dumps(encoded, ensure_ascii=False)
+    for place, type_ in enumerate(types):
+        if not isinstance(type_, _PLAIN):
+            write = type_.dialect_impl(dialect).bind_processor(dialect) or _same
+            for row in rows:
+                row[place] = write(row[place])
+    return to_json(rows).decode()
+
+
+_PLAIN = (Identifier, Text, Integer)
+"""What JSON writes as these do."""
 
 
 def _same(value: Any) -> Any:
