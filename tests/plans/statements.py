@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import bindparam, text
 
 from postdate.domain.action import Request
-from postdate.domain.rule import OccurrenceState, RuleOccurrence, SkipReason
+from postdate.domain.rule import SkipReason
 from postdate.domain.settle import Finished, Requeued
 from postdate.domain.states import Cause, Reason, Status
 from postdate.store import (
@@ -256,13 +256,9 @@ def note_what_looks_came_to(tx: Transaction) -> None:
 @uses()
 def take_lines_of_the_ledger(tx: Transaction) -> None:
     """A conflict is no scan: the plan shows none."""
-    line: dict[str, Any] = {"state": OccurrenceState.MATERIALISED, "action_id": uuid4(), "changed_at": NOW}
-    lines = [
-        RuleOccurrence(rule_id=rule_id, nominal_at=NOW + days * DAY, **line)
-        for rule_id in rule_ids()
-        for days in (0, 1)
-    ]
-    assert len(occurrences.claim_lines(tx, lines)) == BATCH
+    made = [(rule_id, NOW + days * DAY, uuid4()) for rule_id in rule_ids() for days in (0, 1)]
+    left_out = [(rule_id, NOW + 2 * DAY, SkipReason.MISSED) for rule_id in rule_ids()]
+    assert len(occurrences.claim_lines(tx, made=made, left_out=left_out, now=NOW)) == BATCH
 
 
 @uses("recurring_schedules_pkey", "rule_occurrences_pkey", "rule_occurrences_action")

@@ -130,20 +130,15 @@ class RecurringRule:
     @cached_property
     def recurrence(self) -> Rule:
         """The instants at which it fires by itself. Raises `InvalidRule` or `InvalidZone`."""
-        return recurrence.load(self._record)
-
-    @property
-    def _record(self) -> dict[str, Any]:
-        policies = {"gap": self.gap, "fold": self.fold}
+        clocks: dict[str, Any] = {"tz": self.tz, "gap": self.gap, "fold": self.fold}
         match self.kind:
             case "rrule":
-                dates = {"exdates": list(self.exdates), "rdates": list(self.rdates)}
-                start = {"text": self.rrule, "start": self.starts_wall, "tz": self.tz}
-                return {"form": "rrule", **start, **dates, **policies}
+                dates: dict[str, Any] = {"start": self.starts_wall, "exdates": self.exdates, "rdates": self.rdates}
+                return recurrence.rrule(self.rrule, **dates, **clocks)
             case "cron":
-                return {"form": "cron", "expr": self.rrule, "tz": self.tz, **policies}
+                return recurrence.cron(self.rrule, **clocks)
             case "every":
-                return {"form": "every", "interval": int(self.rrule), "anchor": self.starts_at}
+                return recurrence.every(int(self.rrule) * _TICK, anchor=self.starts_at)
 
     def occurrences(
         self, lo: datetime, hi: datetime | None = None, *, holidays: Collection[str] = ()
@@ -205,6 +200,8 @@ class RecurringRule:
 
     def payload(self, instant: datetime) -> dict[str, Any]:
         """Return what an occurrence's action gets: the template, and over it what this one has instead."""
+        if not self.overrides:
+            return {**self.payload_template}
         return {**self.payload_template, **self.overrides.get(occurrence_name(instant), {})}
 
     @property

@@ -15,7 +15,7 @@ import structlog
 
 from postdate.domain.action import ENGINE, Request
 from postdate.domain.expand import expand
-from postdate.domain.rule import OccurrenceState, RuleOccurrence, RuleStatus, SkipReason, occurrence_name
+from postdate.domain.rule import RuleStatus, SkipReason, occurrence_name
 from postdate.domain.text import cleaned
 from postdate.engine.misfire import RECURRING
 from postdate.engine.withdraw import withdraw_window
@@ -112,14 +112,14 @@ def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, 
     window = kernel.settings.rule_window
     seen: dict[UUID, Expansion] = {}
     failed: dict[UUID, str] = {}
-    requests: dict[tuple[UUID, datetime], Request] = {}
+    requests: list[tuple[UUID, datetime, Request]] = []
     for rule in rules:
         if len(requests) > MOST_ACTIONS:
             break
         days = calendars[rule.holidays] if rule.holidays is not None else ()
         try:
             expansion = expand(rule, now=now, window=window, holidays=days, turn=taken.get(rule.id))
-            requests |= {(rule.id, at): request_of(kernel, rule, at, now=now) for at in expansion.wanted}
+            requests += [(rule.id, at, request_of(kernel, rule, at, now=now)) for at in expansion.wanted]
         except Exception as error:  # noqa: BLE001 - told, and one rule that cannot be read stops no other
             failed[rule.id] = cleaned(f"{type(error).__name__}: {error}")
         else:
@@ -159,18 +159,15 @@ def _anew(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime
 
 def _materialise(
     tx: Transaction,
-    requests: Mapping[tuple[UUID, datetime], Request],
+    requests: Sequence[tuple[UUID, datetime, Request]],
     seen: Mapping[UUID, Expansion],
     *,
     now: datetime,
 ) -> int:
     """Write the ledger, then the actions of the lines that it took; return how many actions there are more."""
-    lines = [
-        *(_line(rule_id, at, now=now, action_id=request.id) for (rule_id, at), request in requests.items()),
-        *_left_out(seen, now=now),
-    ]
-    written = claim_lines(tx, lines)
-    new = [request for place, request in requests.items() if place in written]
+    made = [(rule_id, at, request.id) for rule_id, at, request in requests]
+    written = claim_lines(tx, made=made, left_out=list(_left_out(seen)), now=now)
+    new = [request for _, _, request in requests if request.id in written]
     admitted = insert_actions(tx, new).admitted
     refused = [request.id for request in new if request.id not in admitted]
     skip_lines(tx, refused, reason=SkipReason.REFUSED, now=now)
@@ -193,20 +190,10 @@ def restore_moved(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: 
     take_up_moved(tx, rule.id, {at: each.id for at, each in requests.items() if each.id in admitted}, now=now)
 
 
-def _left_out(seen: Mapping[UUID, Expansion], *, now: datetime) -> Iterable[RuleOccurrence]:
+def _left_out(seen: Mapping[UUID, Expansion]) -> Iterable[tuple[UUID, datetime, SkipReason]]:
     for rule_id, expansion in seen.items():
         for reason, instants in ((SkipReason.MISSED, expansion.missed), (SkipReason.OVERLAP, expansion.overlapped)):
-            for at in instants:
-                yield _line(rule_id, at, now=now, reason=reason)
-
-
-def _line(
-    rule_id: UUID, at: datetime, *, now: datetime, action_id: UUID | None = None, reason: SkipReason | None = None
-) -> RuleOccurrence:
-    state = OccurrenceState.MATERIALISED if reason is None else OccurrenceState.SKIPPED
-    return RuleOccurrence(
-        rule_id=rule_id, nominal_at=at, state=state, action_id=action_id, reason=reason, changed_at=now
-    )
+            yield from ((rule_id, at, reason) for at in instants)
 
 
 def request_of(

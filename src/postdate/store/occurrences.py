@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     Text,
+    bindparam,
     case,
     cast,
     delete,
@@ -27,7 +28,7 @@ from postdate.domain.rule import OccurrenceState, RuleOccurrence, SkipReason
 from postdate.store.sets import one_of, rowset, rowset_named, rowset_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
     from datetime import datetime
     from uuid import UUID
 
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from postdate.domain.misfire import Misfire
     from postdate.store.transaction import Transaction
 
-_CLAIMED = ("rule_id", "nominal_at", "state", "action_id", "reason", "changed_at")
-_LINE = (*_CLAIMED, "moved_to", "wall_time", "moved_wall")
+_CLAIMED = ("rule_id", "nominal_at", "action_id", "reason")
+_LINE = (*_CLAIMED, "state", "changed_at", "moved_to", "wall_time", "moved_wall")
 
 
 _LAST = 1000
@@ -70,29 +71,43 @@ class QueuedOccurrence:
     occurrence: str
 
 
-def claim_lines(tx: Transaction, lines: Sequence[RuleOccurrence]) -> set[tuple[UUID, datetime]]:
-    """Write lines of the ledger where it has none, or says that the occurrence was withdrawn; return which those were.
+def claim_lines(
+    tx: Transaction,
+    *,
+    made: Collection[tuple[UUID, datetime, UUID]],
+    left_out: Collection[tuple[UUID, datetime, SkipReason]],
+    now: datetime,
+) -> set[UUID]:
+    """Write lines of the ledger where it has none, or says that the occurrence was withdrawn.
 
-    The rules must be held. What was materialised, skipped or moved stays as it is (P80).
+    Each is told by its rule and nominal instant, and by its action or by why there is none. Return the actions whose
+    lines were written. The rules must be held. What was materialised, skipped or moved stays as it is (P80).
     """
-    if not lines:
+    if not made and not left_out:
         return set()
-    texts = rowset_texts(tx, "lines", _types(tx), [_row(line) for line in lines])
-    return {(row.rule_id, row.nominal_at) for row in tx.execute(tx.prepared(_claimed), texts)}
+    rows: list[dict[str, Any]] = [
+        {"rule_id": rule_id, "nominal_at": at, "action_id": action_id, "reason": None}
+        for rule_id, at, action_id in made
+    ]
+    rows += [
+        {"rule_id": rule_id, "nominal_at": at, "action_id": None, "reason": str(why)} for rule_id, at, why in left_out
+    ]
+    asked = rowset_texts(tx, "lines", _claimed_types(tx), rows) | {"now": now}
+    return set(tx.execute(tx.prepared(_claimed), asked).scalars()) - {None}
 
 
 def _claimed(tx: Transaction) -> ReturningInsert[Any]:
     o = tx.tables.rule_occurrences
-    source = rowset_named(tx, "lines", _types(tx))
-    chosen = select(*(source.c[name] for name in _CLAIMED)).where(
-        source.c.state.is_not(None)
-    )  # SQLite reads ON as a join's
-    written = tx.insert(o).from_select(_CLAIMED, chosen)
+    source = rowset_named(tx, "lines", _claimed_types(tx))
+    state = case((source.c.reason.is_(None), str(OccurrenceState.MATERIALISED)), else_=str(OccurrenceState.SKIPPED))
+    now = bindparam("now", type_=o.c.changed_at.type)
+    chosen = select(source, state, now).where(source.c.rule_id.is_not(None))  # SQLite reads ON as a join's
+    written = tx.insert(o).from_select((*_CLAIMED, "state", "changed_at"), chosen)
     return written.on_conflict_do_update(
         index_elements=[o.c.rule_id, o.c.nominal_at],
-        set_={name: written.excluded[name] for name in _CLAIMED[2:]},
+        set_={name: written.excluded[name] for name in ("action_id", "reason", "state", "changed_at")},
         where=o.c.state == str(OccurrenceState.WITHDRAWN),
-    ).returning(o.c.rule_id, o.c.nominal_at)
+    ).returning(o.c.action_id)
 
 
 def write_line(tx: Transaction, line: RuleOccurrence) -> None:
@@ -327,7 +342,7 @@ def _turns(tx: Transaction, rule_ids: Collection[UUID]) -> Select[Any]:
     return chosen.where(one_of(tx, r.c.id, rule_ids))
 
 
-def _types(tx: Transaction) -> dict[str, Any]:
+def _claimed_types(tx: Transaction) -> dict[str, Any]:
     return {name: tx.tables.rule_occurrences.c[name].type for name in _CLAIMED}
 
 

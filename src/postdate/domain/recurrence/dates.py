@@ -62,8 +62,7 @@ def _named(part: str, value: object) -> datetime | date:
 
 
 def _read(text: str) -> datetime | date:
-    day = _DAY.fullmatch(text)
-    if day:
+    if "T" not in text and (day := _DAY.fullmatch(text)):
         return date(*map(int, day.groups()))
-    spread = _COMPACT.sub(_SPREAD, text) if _COMPACT.fullmatch(text) else text
+    spread = _COMPACT.sub(_SPREAD, text) if "-" not in text and _COMPACT.fullmatch(text) else text
     return instant(spread, field="date") if has_offset(spread) else wall_time(spread)
