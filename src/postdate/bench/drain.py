@@ -22,7 +22,7 @@ BATCH = 500
 """How many the hand-written loop takes at once."""
 
 _FILL = 5_000
-_LONG_AGO = timedelta(hours=1)
+_LONG_AGO = timedelta(minutes=30)
 _LARGE_BATCHES = (1_000, 2_000)
 
 
