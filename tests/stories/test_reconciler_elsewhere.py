@@ -1,4 +1,4 @@
-"""Are tables on a server that is not the app's read without a connection being kept there, and however many owners?"""
+"""How does a pass go on over servers that are not the app's, over many workspaces, and where the database is away?"""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError
 
-from postdate import Context, Postdate
+from postdate import Context, DatabaseTimedOut, Postdate
 from postdate.clock import ManualClock
 from postdate.engine import reconcile
 from postdate.store.database import Database
@@ -58,4 +59,32 @@ async def test_more_workspaces_than_are_read_at_once_are_all_asked_about_once(
             stage.approve(f"post-{number}", workspace=office)
         report = await stage.app.reconcile()
         assert sorted(part.workspace_id for part in report.parts if part.workspace_id) == sorted(offices)
+        assert {each.workspace_id for each in await stage.app.list()} == set(offices)
+
+
+@pytest.mark.parametrize(
+    "away",
+    [DatabaseTimedOut(30.0), OperationalError("select 1", {}, ConnectionResetError(), connection_invalidated=True)],
+    ids=["silent", "gone"],
+)
+async def test_a_pass_ends_where_the_database_is_away_and_blames_no_workspace(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch, away: Exception
+) -> None:
+    """It would be so for the next workspace, too: the pass is done again later, over all of them."""
+    begun: list[object] = []
+
+    async def fails(part: reconcile.Part) -> None:
+        begun.append(part)
+        raise away
+
+    async with Stage.on(sqlite_url) as stage:
+        offices = [make_workspace(stage.app) for _ in range(3)]
+        for number, office in enumerate(offices):
+            stage.approve(f"post-{number}", workspace=office)
+        with monkeypatch.context() as patched:
+            patched.setattr(reconcile.Part, "run", fails)
+            with pytest.raises(type(away)):
+                await stage.app.reconcile()
+        assert len(begun) == 1
+        await stage.app.reconcile()
         assert {each.workspace_id for each in await stage.app.list()} == set(offices)
