@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from postdate import Context, DatabaseTimedOut, Postdate
 from postdate.clock import ManualClock
@@ -64,8 +65,12 @@ async def test_more_workspaces_than_are_read_at_once_are_all_asked_about_once(
 
 @pytest.mark.parametrize(
     "away",
-    [DatabaseTimedOut(30.0), OperationalError("select 1", {}, ConnectionResetError(), connection_invalidated=True)],
-    ids=["silent", "gone"],
+    [
+        DatabaseTimedOut(30.0),
+        OperationalError("select 1", {}, ConnectionResetError(), connection_invalidated=True),
+        PoolTimeout("each of its connections is in use"),
+    ],
+    ids=["silent", "gone", "busy"],
 )
 async def test_a_pass_ends_where_the_database_is_away_and_blames_no_workspace(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch, away: Exception

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from postdate.domain.reconcile import Keep, Kept, Withdraw, thing_of
 from postdate.domain.text import cleaned
@@ -76,7 +76,7 @@ class Reconciler:
         except DatabaseTimedOut:
             raise
         except Exception as error:
-            if isinstance(error, DBAPIError) and passes(error):
+            if isinstance(error, SQLAlchemyError) and passes(error):
                 raise  # the database is away: it would be so for the next workspace, too
             part.tally.failed = f"{type(error).__name__}: {cleaned(error, limit=500)}"
         report = part.tally.report()
