@@ -91,17 +91,13 @@ def _finish(
 def _insert_finished(tx: Transaction) -> ReturningInsert[Any]:
     q, o = tx.tables.queue, tx.tables.outcomes
     ended = rowset_named(tx, "ended", _ended_types(tx))
-    among = one_of_named(tx, q.c.action_id, "ids")
-    left = (
-        q.c.action_id == ended.c.action_id,
-        # SQLite locks no rows, and with the join alone it looks each of them up
-        *(() if tx.is_sqlite else (unlocked(tx, q.c.action_id, among),)),
-        q.c.lease_token == bindparam("token", type_=q.c.lease_token.type),
-    )
+    leased = q.c.lease_token == bindparam("token", type_=q.c.lease_token.type)
+    if not tx.is_sqlite:  # asked of what is locked, not of what was seen: the lease may be lost in between
+        leased = unlocked(tx, q.c.action_id, one_of_named(tx, q.c.action_id, "ids") & leased)
     moved = _outcomes_of(tx, {name: ended.c[name] for name in _DECIDED})
     return (
         insert(o)
-        .from_select(list(moved), select(*moved.values()).where(*left))
+        .from_select(list(moved), select(*moved.values()).where(q.c.action_id == ended.c.action_id, leased))
         .returning(o.c.action_id, o.c.workspace_id)
     )
 
