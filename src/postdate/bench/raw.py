@@ -17,6 +17,8 @@ from postdate.bench.subject import ACTION_TYPE, LEASE, TARGET
 from postdate.clock import host_time
 from postdate.domain.action import SEPARATOR
 from postdate.ids import TimeOrderedIds
+from postdate.store.actions import request_columns
+from postdate.store.schema import tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
     from postdate.bench.place import Place
     from postdate.bench.sent import SentStatements
     from postdate.bench.subject import Post
-
-
-_PAYLOAD = 5
-"""Its place among what was asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +55,9 @@ class RawLoop:
         self._bare = bare_driver
         self._sent = statements
         self._place = place
+        asked = request_columns(tables(place.names, place.kind))
+        self._payload = [column.name for column in asked].index("payload")
+        """Its place among what is read of a claimed action."""
         self._new_id = TimeOrderedIds()
 
     def claim(self, limit: int) -> RawClaim:
@@ -68,8 +69,8 @@ class RawLoop:
             db.run(sent.terms)
             claimed = db.run(sent.claim, token=db.uuid(token), until=until, now=db.instant(now), at_most=limit)
             action_ids = [row[0] for row in claimed]
-            for row in db.run(sent.asked, ids=db.set_of(action_ids)):
-                db.json(row[_PAYLOAD])
+            for row in db.run(sent.read, ids=db.set_of(action_ids)):
+                db.json(row[self._payload])
         return RawClaim(lease_token=token, action_ids=action_ids)
 
     def settle(self, claim: RawClaim) -> None:
@@ -122,7 +123,7 @@ class RawLoop:
         with db.transaction():
             db.run(self._sent.owners)
             db.run(self._sent.enqueue, **db.rows("asked", queued))
-            db.run(self._sent.ask, **db.rows("asked", asked))
+            db.run(self._sent.insert, **db.rows("asked", asked))
 
 
 def drain(loop: RawLoop, batch: int) -> int:

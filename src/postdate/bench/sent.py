@@ -47,10 +47,10 @@ class SentStatements:
 
     owners: Sent
     enqueue: Sent
-    ask: Sent
+    insert: Sent
     terms: Sent
     claim: Sent
-    asked: Sent
+    read: Sent
     finish: Sent
     forget: Sent
 

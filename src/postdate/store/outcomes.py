@@ -1,7 +1,7 @@
 """How does an action leave the queue, or go back to it?
 
-Every move names its guard and has it in the WHERE; what it does not find, it does not touch, and the caller sees that it
-lost. What has become an outcome, and only that, is then deleted from the queue.
+Every move names its guard and has it in the WHERE; what it does not find, it does not touch, and the caller sees that
+it lost. What has become an outcome, and only that, is then deleted from the queue.
 """
 
 from __future__ import annotations
