@@ -16,7 +16,7 @@ from postdate import Context, Postdate, Reason, Settings, Status
 from postdate.clock import ManualClock
 from postdate.engine.dispatch import Dispatcher, Ended
 from postdate.engine.renew import Renewal
-from postdate.store.leases import renew_leases
+from postdate.store.leases import Renewed, renew_leases
 from postdate.store.queue import claim_due
 from tests.endurance.conftest import running, until
 
@@ -156,15 +156,21 @@ async def test_a_run_that_has_lost_its_lease_is_cut_off_and_no_other(bench: Benc
     assert await bench.lease_end(lost) == NOON + LASTS, "somebody else's lease is not touched"
 
 
-async def test_a_row_that_is_locked_is_neither_waited_for_nor_taken_for_lost(postgres_url: str) -> None:
+async def test_a_row_that_is_locked_is_neither_waited_for_nor_taken_for_lost_and_renewed_afterwards(
+    postgres_url: str,
+) -> None:
     async with opened(postgres_url) as bench, bench.app.kernel.database.async_engine.connect() as connection:
         locked, free = await bench.run("long"), await bench.run("long")
         q = bench.app.kernel.names.qualifier("postgresql")
         statement = f"select 1 from {q}queue where action_id = '{locked.action.id}' for update"
         await connection.exec_driver_sql(statement)
-        assert await bench.passes(LEASE) == (2, 0)
+        assert await bench.passes(LEASE) == (1, 0)
         assert await bench.lease_end(locked) == NOON + LASTS
         assert await bench.lease_end(free) == bench.clock.now() + LASTS
+        assert await bench.passes(LEASE / 3) == (0, 0)
+        await connection.rollback()
+        assert await bench.passes(timedelta(0)) == (1, 0)
+        assert await bench.lease_end(locked) == bench.clock.now() + LASTS
         assert len(bench.dispatcher.running) == 2
 
 
@@ -182,7 +188,8 @@ async def test_a_lease_whose_action_was_settled_elsewhere_is_not_held(bench: Ben
     await elsewhere.close()
     assert await bench.passes(timedelta(0)) == (0, 1)
     lease = (settled.action.id, settled.lease_token)
-    assert await bench.app.kernel.work(lambda tx: renew_leases(tx, [lease], lease_until=NOON)) == set()
+    became = await bench.app.kernel.work(lambda tx: renew_leases(tx, [lease], lease_until=NOON))
+    assert became == Renewed(renewed=frozenset(), held=frozenset())
 
 
 async def test_renewing_survives_a_database_that_is_away(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +199,7 @@ async def test_renewing_survives_a_database_that_is_away(database_url: str, monk
     renewals: list[str] = []
     go = asyncio.Event()
 
-    def flaky(tx: Transaction, leases: set[tuple[UUID, UUID]], *, lease_until: datetime) -> set[tuple[UUID, UUID]]:
+    def flaky(tx: Transaction, leases: set[tuple[UUID, UUID]], *, lease_until: datetime) -> Renewed:
         renewals.append("failed" if len(renewals) < 3 else "renewed")
         if renewals[-1] == "failed":
             raise OSError("the database is away")

@@ -197,7 +197,9 @@ class World:
     def renew(self, runs: Sequence[Claimed], *, lease_until: datetime) -> set[tuple[UUID, UUID]]:
         """Renew leases as an engine does, and return those that are still held: action and token."""
         leases = {(run.action.id, run.lease_token) for run in runs}
-        return self._written(lambda tx: renew_leases(tx, leases, lease_until=lease_until))
+        became = self._written(lambda tx: renew_leases(tx, leases, lease_until=lease_until))
+        assert became.renewed == became.held, "nobody else has locked a row"
+        return set(became.held)
 
     def recover(self) -> Sequence[Claimed]:
         """End lost leases, and forget expired keys, as a tick does; return what is to be asked about."""

@@ -174,7 +174,7 @@ def take_lost_leases_over(tx: Transaction) -> None:
 @uses("queue_pkey")
 def renew_leases(tx: Transaction) -> None:
     held = [(action_id(n), lease_token(0)) for n in leased()]
-    assert leases.renew_leases(tx, held, lease_until=NOW + HOUR) == set(held)
+    assert leases.renew_leases(tx, held, lease_until=NOW + HOUR).renewed == set(held)
 
 
 @uses("queue_lease_until")

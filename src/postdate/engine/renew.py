@@ -26,7 +26,7 @@ _PAUSE_AFTER_ERROR = timedelta(seconds=1)
 
 @dataclass(frozen=True, kw_only=True)
 class RenewalReport:
-    """How many leases were about to run out and are still held, and how many runs were cut off without theirs."""
+    """How many leases that were about to run out last longer now, and how many runs were cut off without theirs."""
 
     renewed: int
     lost: int
@@ -36,8 +36,8 @@ class Renewal:
     """Renews the leases that would run out under what is running, or has ended and is not written yet.
 
     A run that surely ends within its lease costs nothing. One that has lost its lease is cut off, since another engine
-    may have the action by now. While the database is away nobody can take a lease over: runs go on, and each pass
-    tries again.
+    may have the action by now. While the database is away, or a row is locked, nobody can take a lease over: runs go
+    on, and each pass tries again.
     """
 
     def __init__(self, kernel: Kernel, dispatcher: Dispatcher, unwritten: Callable[[], Collection[Claimed]]) -> None:
@@ -67,12 +67,12 @@ class Renewal:
         if not ending:
             return RenewalReport(renewed=0, lost=0)
         until = now + self._lasts
-        held = await self._kernel.work(lambda tx: renew_leases(tx, ending, lease_until=until))
-        self._until.update(dict.fromkeys(held, until))
-        lost = [run for run in self._dispatcher.running if lease_of(run.claimed) in ending - held]
+        became = await self._kernel.work(lambda tx: renew_leases(tx, ending, lease_until=until))
+        self._until.update(dict.fromkeys(became.renewed, until))
+        lost = [run for run in self._dispatcher.running if lease_of(run.claimed) in ending - became.held]
         for run in lost:
             run.cut_off("its lease was lost")
-        return RenewalReport(renewed=len(held), lost=len(lost))
+        return RenewalReport(renewed=len(became.renewed), lost=len(lost))
 
     def _ending(self, now: datetime) -> Iterator[Lease]:
         """Yield the leases that would run out soon, and forget those that are no longer needed."""

@@ -35,19 +35,28 @@ class Held:
     attempt_count: int
 
 
-def renew_leases(tx: Transaction, leases: Collection[Lease], *, lease_until: datetime) -> set[Lease]:
-    """Let these leases last until `lease_until` (UTC), and return those that are still held.
+@dataclass(frozen=True, kw_only=True)
+class Renewed:
+    """What became of leases that were to be renewed. Those that are not held any more are somebody else's, or gone."""
+
+    renewed: frozenset[Lease]
+    held: frozenset[Lease]
+    """The renewed, and those that keep their end, since another transaction has locked their rows."""
+
+
+def renew_leases(tx: Transaction, leases: Collection[Lease], *, lease_until: datetime) -> Renewed:
+    """Let these leases last until `lease_until` (UTC), and return which of them do, and which are still held.
 
     What somebody else has claimed or settled is not touched. A row that another transaction has locked keeps its end:
     nobody is waited for.
     """
     if not leases:
-        return set()
+        return Renewed(renewed=frozenset(), held=frozenset())
     q = tx.tables.queue
     wanted = one_of(tx, q.c.action_id, [action_id for action_id, _ in leases])
     rows = [{"action_id": action_id, "lease_token": token} for action_id, token in leases]
     source = rowset(tx, "held", {name: q.c[name].type for name in ("action_id", "lease_token")}, rows)
-    tx.execute(
+    renewed = tx.execute(
         update(q)
         # both conditions: the join brings the tokens, the set of ids keeps the plan on the primary key
         .where(
@@ -56,11 +65,12 @@ def renew_leases(tx: Transaction, leases: Collection[Lease], *, lease_until: dat
             q.c.lease_token == source.c.lease_token,
         )
         .values(lease_until=lease_until)
+        .returning(q.c.action_id, q.c.lease_token)
     )
-    standing = {
-        (row.action_id, row.lease_token) for row in tx.execute(select(q.c.action_id, q.c.lease_token).where(wanted))
-    }
-    return standing & set(leases)
+    extended = frozenset((row.action_id, row.lease_token) for row in renewed)
+    standing = tx.execute(select(q.c.action_id, q.c.lease_token).where(wanted))
+    held = {(row.action_id, row.lease_token) for row in standing}
+    return Renewed(renewed=extended, held=frozenset(leases) & held)
 
 
 def held_under(tx: Transaction, lease_token: UUID, *, lease_ends: Collection[datetime]) -> list[Held]:
