@@ -1,21 +1,19 @@
-"""How does one run go: the call, its time limit, the provider's word on a doubtful one, and what an answer means?"""
+"""How does one run go: the call, its time limit, and the provider's word on a doubtful one?"""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
-from contextlib import suppress
 from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from threading import Thread
-from traceback import format_exception
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Unconfirmed, sound
 from postdate.domain.text import cleaned
+from postdate.engine.answers import called, raised, said, told_by
 from postdate.errors import InvalidPayload
 
 if TYPE_CHECKING:
@@ -179,7 +177,7 @@ class Run:
             self._set_timer(None)
         if isinstance(answer, Published | NotSent):
             return answer
-        told = _told(answer)
+        told = told_by(answer)
         ctx.log.warning("the provider could not be asked, or cannot tell", error=told)
         return Unconfirmed(f"{doubt.error}; asked: {told}")
 
@@ -220,11 +218,11 @@ class Run:
 
     async def _awaited(self, ctx: Context, payload: Any) -> Outcome:
         try:
-            return _said(await self.action_type.handler(ctx, payload))
+            return said(await self.action_type.handler(ctx, payload))
         except (*_NOT_ITS_OWN, asyncio.CancelledError):
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome
-            return _raised(ctx, error)
+            return raised(ctx, error)
         finally:
             self._free_slot()
 
@@ -240,7 +238,7 @@ class Run:
                 answer.set_result(outcome)
 
         def work() -> None:
-            outcome = inherited.run(_call, self.action_type, ctx, payload)
+            outcome = inherited.run(called, self.action_type, ctx, payload)
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(deliver, outcome)
 
@@ -250,46 +248,3 @@ class Run:
             return NotSent(error)
         self._in_thread = True
         return await answer
-
-
-def _call(action_type: ActionType, ctx: Context, payload: Any) -> Outcome:
-    try:
-        return _said(action_type.handler(ctx, payload))
-    except BaseException as error:  # noqa: BLE001 - whatever a handler raises is an outcome, and nobody else is told
-        return _raised(ctx, error)
-
-
-def _said(answer: object) -> Outcome:
-    """Return what a handler's answer means: an outcome, the provider's id, or nothing to add."""
-    if answer is None or isinstance(answer, str):
-        return Published(provider_id=answer)
-    if isinstance(answer, Outcome):
-        return answer
-    if inspect.iscoroutine(answer):
-        answer.close()
-        return NotSent("the handler returned a coroutine that nobody awaits: define it with `async def`")
-    if inspect.isgenerator(answer) or inspect.isasyncgen(answer):
-        return NotSent("the handler is a generator, which nobody runs: it must not `yield`")
-    if inspect.isawaitable(answer):
-        return Unconfirmed("the handler returned before its work was done: it must await what it starts")
-    if isinstance(answer, type):
-        return Unconfirmed(f"the handler returned the class {answer.__name__}")
-    return Published(provider_id=str(answer))
-
-
-def _raised(ctx: Context, error: BaseException) -> Outcome:
-    if isinstance(error, Outcome):
-        return error
-    with suppress(Exception):  # a log that cannot be written must not keep the run from its outcome
-        told = "".join(format_exception(error))
-        ctx.log.warning("the handler raised an exception that is no outcome", traceback=told)
-    return Unconfirmed(f"{type(error).__name__}: {cleaned(error)}")
-
-
-def _told(answer: object) -> str:
-    """Return what a provider's answer says that is no clear one."""
-    if isinstance(answer, Outcome):
-        return getattr(answer, "error", "") or type(answer).__name__
-    if isinstance(answer, BaseException):
-        return cleaned(f"{type(answer).__name__}: {answer}")
-    return cleaned(answer)
