@@ -16,6 +16,7 @@ from postdate.domain.settle import Finished, Requeued
 from postdate.domain.states import Cause, Reason, Status
 from postdate.store import (
     actions,
+    decided,
     events,
     idempotency,
     intents,
@@ -283,19 +284,19 @@ def see_whose_turn_it_is(tx: Transaction) -> None:
 
 @uses("rule_occurrences_decided")
 def page_through_what_people_decided_about_occurrences(tx: Transaction) -> None:
-    found = occurrences.decided_page(tx, since=NOW - DAY, limit=BATCH)
-    following = occurrences.decided_page(tx, since=NOW - DAY, limit=BATCH, after=found[9])
+    found = decided.decided_page(tx, since=NOW - DAY, limit=BATCH)
+    following = decided.decided_page(tx, since=NOW - DAY, limit=BATCH, after=found[9])
     assert (len(found), following[: BATCH - 10]) == (BATCH, found[10:])
 
 
 @uses(either=["rule_occurrences_decided", "rule_occurrences_pkey"])
 def find_what_people_decided_about_the_occurrences_of_a_rule(tx: Transaction) -> None:
-    assert len(occurrences.decided_lines(tx, action_id(4757), since=NOW - DAY)) == 1
+    assert len(decided.decided_lines(tx, action_id(4757), since=NOW - DAY)) == 1
 
 
 @uses("rule_occurrences_pkey")
 def see_which_rules_go_on_since_an_occurrence_was_moved(tx: Transaction) -> None:
-    assert occurrences.last_moves(tx, rule_ids(), after=NOW) == {}
+    assert decided.last_moves(tx, rule_ids(), after=NOW) == {}
 
 
 @uses("rule_occurrences_action")

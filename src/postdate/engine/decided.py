@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from postdate.domain.rule import RuleStatus
 from postdate.engine.renaming import BAND, meant_now, rename_occurrences
-from postdate.store.occurrences import decided_page
+from postdate.store.decided import decided_page
 from postdate.store.owners import missing_owners
 from postdate.store.rules import find_rule, find_rules, hold_rule
 

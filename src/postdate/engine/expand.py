@@ -20,7 +20,8 @@ from postdate.domain.text import cleaned
 from postdate.engine.misfire import RECURRING
 from postdate.engine.withdraw import withdraw_window
 from postdate.store.actions import insert_actions
-from postdate.store.occurrences import claim_lines, last_moves, last_runs, moved_lines, skip_lines, take_up_moved, turns
+from postdate.store.decided import last_moves, moved_lines, take_up_moved
+from postdate.store.occurrences import claim_lines, last_runs, skip_lines, turns
 from postdate.store.owners import missing_owners
 from postdate.store.rules import calendars_in_change, hold_rules_to_look_at, holidays, note_looks, rules_to_look_at
 

@@ -16,8 +16,9 @@ from postdate.domain.action import ENGINE
 from postdate.domain.rule import OccurrenceState, occurrence_name
 from postdate.engine.withdraw import withdraw_actions
 from postdate.errors import Invalid
+from postdate.store.decided import decided_lines, rename_lines
 from postdate.store.intents import relink_line
-from postdate.store.occurrences import decided_lines, lines_of, rename_lines
+from postdate.store.occurrences import lines_of
 from postdate.store.rules import save_rule
 
 if TYPE_CHECKING:

@@ -11,15 +11,12 @@ from sqlalchemy import (
     bindparam,
     case,
     cast,
-    delete,
     exists,
-    func,
     literal,
     literal_column,
     null,
     or_,
     select,
-    tuple_,
     update,
 )
 
@@ -32,7 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import ColumnElement, RowMapping, Select
+    from sqlalchemy import RowMapping, Select
     from sqlalchemy.sql.dml import ReturningInsert
 
     from postdate.domain.misfire import Misfire
@@ -126,7 +123,7 @@ def find_line(tx: Transaction, rule_id: UUID, nominal_at: datetime) -> RuleOccur
     """Return what the ledger says of one occurrence, or None."""
     o = tx.tables.rule_occurrences
     row = tx.execute(select(o).where(o.c.rule_id == rule_id, o.c.nominal_at == nominal_at)).mappings().one_or_none()
-    return None if row is None else _line(row)
+    return None if row is None else line_of(row)
 
 
 def lines_of(tx: Transaction, rule_id: UUID, *, since: datetime, until: datetime | None = None) -> list[RuleOccurrence]:
@@ -135,7 +132,7 @@ def lines_of(tx: Transaction, rule_id: UUID, *, since: datetime, until: datetime
     query = select(o).where(o.c.rule_id == rule_id, o.c.nominal_at >= since).order_by(o.c.nominal_at)
     if until is not None:
         query = query.where(o.c.nominal_at <= until)
-    return [_line(row) for row in tx.execute(query).mappings()]
+    return [line_of(row) for row in tx.execute(query).mappings()]
 
 
 def missed_lines(tx: Transaction, *, rule_id: UUID | None, since: datetime | None, limit: int) -> list[RuleOccurrence]:
@@ -146,7 +143,7 @@ def missed_lines(tx: Transaction, *, rule_id: UUID | None, since: datetime | Non
         query = query.where(o.c.rule_id == rule_id)
     if since is not None:
         query = query.where(o.c.nominal_at >= since)
-    return [_line(row) for row in tx.execute(query.order_by(o.c.nominal_at.desc()).limit(limit)).mappings()]
+    return [line_of(row) for row in tx.execute(query.order_by(o.c.nominal_at.desc()).limit(limit)).mappings()]
 
 
 def skip_lines(tx: Transaction, action_ids: Collection[UUID], *, reason: SkipReason, now: datetime) -> None:
@@ -165,66 +162,6 @@ def hand_over_lines(tx: Transaction, old: UUID, new: UUID, *, since: datetime) -
     moved = o.c.state == str(OccurrenceState.MOVED)
     decided = or_(o.c.reason == str(SkipReason.USER), moved, o.c.wall_time.is_not(None))
     tx.execute(update(o).where(o.c.rule_id == old, o.c.nominal_at >= since, decided).values(rule_id=new))
-
-
-def decided_page(
-    tx: Transaction, *, since: datetime, limit: int, after: RuleOccurrence | None = None
-) -> list[RuleOccurrence]:
-    """Return up to `limit` lines, behind `after`, of what people decided about occurrences from `since` on."""
-    o = tx.tables.rule_occurrences
-    query = select(o).where(*_decided(tx, since)).order_by(o.c.rule_id, o.c.nominal_at).limit(limit)
-    if after is not None:
-        place = tuple_(literal(after.rule_id, o.c.rule_id.type), literal(after.nominal_at, o.c.nominal_at.type))
-        query = query.where(tuple_(o.c.rule_id, o.c.nominal_at) > place)
-    return [_line(row) for row in tx.execute(query).mappings()]
-
-
-def decided_lines(tx: Transaction, rule_id: UUID, *, since: datetime) -> list[RuleOccurrence]:
-    """Return what people decided about occurrences of a rule from `since` on, by clocks, in their order."""
-    o = tx.tables.rule_occurrences
-    query = select(o).where(o.c.rule_id == rule_id, *_decided(tx, since)).order_by(o.c.nominal_at)
-    return [_line(row) for row in tx.execute(query).mappings()]
-
-
-def _decided(tx: Transaction, since: datetime) -> list[ColumnElement[bool]]:
-    o = tx.tables.rule_occurrences
-    return [o.c.wall_time.is_not(None), or_(o.c.nominal_at >= since, o.c.moved_to >= since)]
-
-
-def rename_lines(tx: Transaction, rule_id: UUID, renamed: Mapping[datetime, RuleOccurrence]) -> None:
-    """Let lines, each given by the nominal instant that it had, be what they are now. The rule must be held.
-
-    What stands where they go now is written over.
-    """
-    o = tx.tables.rule_occurrences
-    tx.execute(delete(o).where(o.c.rule_id == rule_id, one_of(tx, o.c.nominal_at, list(renamed))))
-    for line in renamed.values():
-        write_line(tx, line)
-
-
-def moved_lines(tx: Transaction, rule_id: UUID, *, after: datetime) -> list[RuleOccurrence]:
-    """Return the moved occurrences of a rule that have no action, and are to happen after that."""
-    o = tx.tables.rule_occurrences
-    query = select(o).where(o.c.rule_id == rule_id, o.c.moved_to > after, o.c.action_id.is_(None))
-    return [_line(row) for row in tx.execute(query.order_by(o.c.nominal_at)).mappings()]
-
-
-def last_moves(tx: Transaction, rule_ids: Collection[UUID], *, after: datetime) -> dict[UUID, datetime]:
-    """Return for when the last moved occurrence is, of those of the rules that have one to come after that."""
-    if not rule_ids:
-        return {}
-    o = tx.tables.rule_occurrences
-    last = func.max(o.c.moved_to, type_=o.c.moved_to.type)
-    query = select(o.c.rule_id, last.label("last")).where(one_of(tx, o.c.rule_id, rule_ids), o.c.moved_to > after)
-    return {row.rule_id: row.last for row in tx.execute(query.group_by(o.c.rule_id))}
-
-
-def take_up_moved(tx: Transaction, rule_id: UUID, action_ids: Mapping[datetime, UUID], *, now: datetime) -> None:
-    """Note the actions of moved occurrences, each given by its nominal instant."""
-    o = tx.tables.rule_occurrences
-    for nominal_at, action_id in action_ids.items():
-        moved = update(o).where(o.c.rule_id == rule_id, o.c.nominal_at == nominal_at, o.c.moved_to.is_not(None))
-        tx.execute(moved.values(action_id=action_id, changed_at=now))
 
 
 def withdraw_lines(tx: Transaction, due: Mapping[UUID, datetime], *, now: datetime) -> None:
@@ -351,6 +288,7 @@ def _row(line: RuleOccurrence) -> dict[str, Any]:
     return row | {"state": str(line.state), "reason": None if line.reason is None else str(line.reason)}
 
 
-def _line(row: RowMapping) -> RuleOccurrence:
+def line_of(row: RowMapping) -> RuleOccurrence:
+    """Return the line that a row of `rule_occurrences` tells."""
     reason = None if row["reason"] is None else SkipReason(row["reason"])
     return RuleOccurrence(**{**row, "state": OccurrenceState(row["state"]), "reason": reason})

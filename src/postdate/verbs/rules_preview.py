@@ -12,7 +12,8 @@ from postdate.domain.rule import OccurrenceState, RecurringRule, RuleStatus, Ski
 from postdate.domain.states import Reason, Status
 from postdate.engine.withdraw import nominal_of
 from postdate.errors import Invalid
-from postdate.store.occurrences import lines_of, moved_lines, queued_of
+from postdate.store.decided import moved_lines
+from postdate.store.occurrences import lines_of, queued_of
 from postdate.store.reading import find_actions
 from postdate.store.rules import holidays
 from postdate.store.schema import SYSTEM_PROFILE
