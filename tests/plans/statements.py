@@ -158,11 +158,24 @@ def find_lost_leases(tx: Transaction) -> None:
     assert (
         len(
             queue.lost_leases(
-                tx, ["type-3"], now=NOW, limit=BATCH, others_than=["type-3", "type-4"], others_before=NOW - HOUR
+                tx,
+                ["type-3"],
+                unbegun_of=["type-4"],
+                now=NOW,
+                limit=BATCH,
+                others_than=["type-3", "type-4"],
+                others_before=NOW - HOUR,
+                but={(action_id(n), uuid4()) for n in leased()},
             )
         )
         == BATCH
     )
+
+
+@uses("queue_lease_until")
+def find_doubtful_leases(tx: Transaction) -> None:
+    ours = {(action_id(n), uuid4()) for n in leased()}
+    assert len(queue.doubtful_leases(tx, "type-3", now=NOW, limit=BATCH, but=ours)) == BATCH
 
 
 @uses("actions_pkey", "outcomes_guard", either=["queue_pkey", "queue_lease_until"])

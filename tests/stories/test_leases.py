@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -197,9 +197,11 @@ async def test_the_provider_is_asked_about_a_doubtful_run(
 
 async def test_no_more_runs_are_asked_about_at_once_than_the_type_allows(app: Postdate, clock: ManualClock) -> None:
     asked: list[int] = []
+    answer = asyncio.Event()
 
     async def lookup(ctx: Context, payload: dict[str, object]) -> Published:
         asked.append(1)
+        await answer.wait()
         return Published()
 
     @app.action("act", lookup=lookup, concurrency=2)
@@ -209,5 +211,29 @@ async def test_no_more_runs_are_asked_about_at_once_than_the_type_allows(app: Po
         await app.schedule("act", {}, at=NOON)
     await die_after_claiming(app, "act")
     clock.advance(timedelta(minutes=1))
-    assert [(await app.tick()).recovered for _ in range(3)] == [2, 1, 0]
+    async with app._engine(["act"]) as engine, engine._working():
+        assert (await engine.tick(clock.now())).recovered == 2
+        assert (await engine.tick(clock.now())).recovered == 0
+        await until(lambda: len(asked) == 2)
+        answer.set()
+        await engine._dispatcher.drain()
+        assert (await engine.tick(clock.now())).recovered == 1
     assert len(asked) == 3
+
+
+async def test_whoever_asks_the_provider_knows_when_the_lost_run_was_claimed(app: Postdate, clock: ManualClock) -> None:
+    """A look-up that asks for what went out since then would find nothing, and the action would be sent once more."""
+    seen: list[datetime | None] = []
+
+    async def lookup(ctx: Context, payload: dict[str, object]) -> Unconfirmed:
+        seen.append(ctx.action.submitted_at)
+        return Unconfirmed("they cannot tell")
+
+    @app.action("act", lookup=lookup)
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    action = await app.schedule("act", {}, at=NOON)
+    await die_after_claiming(app, "act")
+    clock.advance(timedelta(hours=1))
+    await app.tick()
+    assert [*seen, (await app.get(action.id)).submitted_at] == [NOON, NOON]

@@ -12,7 +12,7 @@ from postdate.domain.outcome import Unconfirmed
 from postdate.domain.settle import Policy, Settlement, never_started, settle
 from postdate.engine.run import LOOKUP_SECONDS
 from postdate.engine.settle import Ending, settle_set
-from postdate.store.queue import lost_leases, take_over
+from postdate.store.queue import doubtful_leases, lost_leases, take_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -63,44 +63,40 @@ class Recovery:
         self._worker = worker
 
     async def run_once(self, now: datetime) -> RecoveryReport:
-        """End every lease that had run out by `now`."""
+        """End every lease that had run out by `now`; but of doubtful runs, as many as may be asked about at once."""
         recovered = 0
         while True:
             settled, taken = await self._kernel.work(lambda tx: self._recover(tx, now))
             for claimed in taken:
                 self._dispatcher.ask(claimed, self._types[claimed.action.action_type])
             recovered += settled + len(taken)
-            if settled + len(taken) < _BATCH:
+            if not settled and not taken:
                 return RecoveryReport(recovered=recovered)
 
     def _recover(self, tx: Transaction, now: datetime) -> tuple[int, list[Claimed]]:
+        """Return how many leases were settled, and what is to be asked about; nothing of either at the end."""
+        ours = self._ours()
+        asked = {name: action_type for name, action_type in self._types.items() if action_type.lookup is not None}
         lost = lost_leases(
             tx,
-            [name for name, action_type in self._types.items() if action_type.lookup is None],
+            [name for name in self._types if name not in asked],
+            unbegun_of=asked,
             now=now,
             limit=_BATCH,
             others_than=self._types,
             others_before=now - FOREIGN_GRACE,
+            but=ours,
         )
         doubtful: list[LostLease] = []
-        for name, slots in self._askable().items():  # each for itself: those that wait for a slot bar no others
-            found = lost_leases(tx, [name], now=now, limit=min(slots, _BATCH))
-            doubtful += [lease for lease in found if lease.started_at is not None]
-            lost += [lease for lease in found if lease.started_at is None]
-        ours = self._ours()
-        endings = [self._ending(lease, now) for lease in lost if (lease.action_id, lease.lease_token) not in ours]
-        settle_set(tx, self._types, endings, now=now)
-        return len(endings), self._taken_over(tx, doubtful, now)
-
-    def _askable(self) -> dict[str, int]:
-        """Return the types that offer a look-up, and how many runs of each may be asked about now."""
-        asked = {name: each for name, each in self._types.items() if each.lookup is not None}
-        free = {name: self._dispatcher.free_slots(action_type) for name, action_type in asked.items()}
-        return {name: slots for name, slots in free.items() if slots > 0}
+        for name, action_type in asked.items():  # each for itself: those that wait for a slot bar no others
+            slots = min(self._dispatcher.free_slots(action_type), _BATCH)
+            if slots > 0:
+                doubtful += doubtful_leases(tx, name, now=now, limit=slots, but=ours)
+        settled = settle_set(tx, self._types, [self._ending(lease, now) for lease in lost], now=now)
+        return len(settled), self._taken_over(tx, doubtful, now)
 
     def _taken_over(self, tx: Transaction, doubtful: Sequence[LostLease], now: datetime) -> list[Claimed]:
-        ours = self._ours()
-        action_ids = [lease.action_id for lease in doubtful if (lease.action_id, lease.lease_token) not in ours]
+        action_ids = [lease.action_id for lease in doubtful]
         lease_until = now + timedelta(seconds=LOOKUP_SECONDS) + self._kernel.settings.lease_margin
         return take_over(tx, action_ids, now=now, lease_token=uuid4(), lease_until=lease_until, worker=self._worker)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.dml import ReturningUpdate
     from sqlalchemy.sql.expression import ColumnElement
 
+    from postdate.store.leases import Lease
     from postdate.store.transaction import Transaction
 
 
@@ -63,7 +64,7 @@ def claim_due(
         "worker": worker,
     }
     taken = tx.execute(tx.prepared(_claim), asked).scalars().all()
-    return _claimed(tx, taken, now=now, lease_token=lease_token, lease_until=lease_until)
+    return _claimed(tx, taken, lease_token=lease_token, lease_until=lease_until)
 
 
 def _claim(tx: Transaction) -> ReturningUpdate[Any]:
@@ -92,9 +93,7 @@ def _claim(tx: Transaction) -> ReturningUpdate[Any]:
     )
 
 
-def _claimed(
-    tx: Transaction, action_ids: Sequence[UUID], *, now: datetime, lease_token: UUID, lease_until: datetime
-) -> list[Claimed]:
+def _claimed(tx: Transaction, action_ids: Sequence[UUID], *, lease_token: UUID, lease_until: datetime) -> list[Claimed]:
     if not action_ids:
         return []
     wanted = {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids)}
@@ -105,8 +104,8 @@ def _claimed(
             "status": Status.SUBMITTED,
             "attempt_count": row.attempt_count,
             "last_error": row.last_error,
-            "submitted_at": now,
-            "updated_at": now,
+            "submitted_at": row.submitted_at,
+            "updated_at": row.submitted_at,
             "key": row.key,  # which it would have to put together
         }
         action, guarded = Action.read(fields), row.guard is not None
@@ -121,6 +120,7 @@ def _asked(tx: Transaction) -> Select[Any]:
             *request_columns(tx.tables),
             q.c.attempt_count,
             q.c.last_error,
+            q.c.submitted_at,
             q.c.key,
             guard_of(tx, q.c.key).label("guard"),
         )
@@ -156,17 +156,43 @@ def lost_leases(
     *,
     now: datetime,
     limit: int,
+    unbegun_of: Collection[str] = (),
     others_than: Collection[str] = (),
     others_before: datetime | None = None,
+    but: Collection[Lease] = (),
 ) -> list[LostLease]:
     """Return the leases of these types that have run out, oldest first, their rows locked until the transaction ends.
 
-    With `others_before`, those too that ran out before then and are of no type in `others_than`.
+    So are those of the types `unbegun_of` that nobody had begun to run; and with `others_before`, those that ran out
+    before then and are of no type in `others_than`. Never are those in `but`.
     """
     q = tx.tables.queue
     wanted = one_of(tx, q.c.action_type, action_types)
+    if unbegun_of:
+        wanted |= one_of(tx, q.c.action_type, unbegun_of) & q.c.started_at.is_(None)
     if others_before is not None:
         wanted |= not_(one_of(tx, q.c.action_type, others_than)) & (q.c.lease_until <= others_before)
+    return _run_out(tx, wanted, now=now, limit=limit, but=but)
+
+
+def doubtful_leases(
+    tx: Transaction, action_type: str, *, now: datetime, limit: int, but: Collection[Lease] = ()
+) -> list[LostLease]:
+    """Return the leases of one type that have run out under runs that had begun, as `lost_leases` does."""
+    q = tx.tables.queue
+    type_ = q.c.action_type.concat("")  # no column, or the planner combines an index of the type with that of leases
+    wanted = (type_ == action_type) & q.c.started_at.is_not(None)
+    return _run_out(tx, wanted, now=now, limit=limit, but=but)
+
+
+def _run_out(
+    tx: Transaction, wanted: ColumnElement[bool], *, now: datetime, limit: int, but: Collection[Lease]
+) -> list[LostLease]:
+    q = tx.tables.queue
+    if but:
+        # not pair by pair, which would cost the index; who holds these has made all of the tokens, and no other lease
+        actions, tokens = ({lease[place] for lease in but} for place in (0, 1))
+        wanted &= not_(one_of(tx, q.c.action_id, actions) & one_of(tx, q.c.lease_token, tokens))
     lost = (
         select(q.c.action_id, q.c.action_type, q.c.lease_token, q.c.attempt_count, q.c.started_at, q.c.claimed_by)
         .where(q.c.lease_token.is_not(None), q.c.lease_until <= now, wanted)
@@ -194,7 +220,7 @@ def take_over(
         .values(lease_token=lease_token, lease_until=lease_until, claimed_by=worker)
         .returning(q.c.action_id)
     )
-    return _claimed(tx, tx.execute(taken).scalars().all(), now=now, lease_token=lease_token, lease_until=lease_until)
+    return _claimed(tx, tx.execute(taken).scalars().all(), lease_token=lease_token, lease_until=lease_until)
 
 
 def hold_queued(tx: Transaction, action_ids: Collection[UUID]) -> set[UUID]:
