@@ -40,7 +40,8 @@ class Runs:
         action_type = ActionType(name="act", handler=handler, **limits)
         action = submitted_action(action_type, {})
         lease_until = NOON + timedelta(hours=1)
-        self.dispatcher.start(Claimed(action=action, lease_token=UUID(int=2), lease_until=lease_until), action_type)
+        claimed = Claimed(action=action, lease_token=UUID(int=2), lease_until=lease_until, due_at=NOON)
+        self.dispatcher.start(claimed, action_type)
         return action_type
 
     @property

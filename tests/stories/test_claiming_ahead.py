@@ -67,11 +67,42 @@ async def test_nothing_is_claimed_ahead_but_what_the_alarm_has_rung_for(app: Pos
     assert ((await app.get(action.id)).status, ran) == (Status.QUEUED, [])
 
 
-async def test_a_clock_that_is_set_back_meanwhile_keeps_nobody_waiting(
-    app: Postdate, clock: ManualClock, ran: list[datetime]
+async def test_what_is_claimed_ahead_goes_back_when_the_engine_is_cancelled_before_its_instant(
+    app: Postdate, ran: list[datetime]
 ) -> None:
+    """Not only by its stop event: a host may end its tasks."""
+    action = await app.schedule("act", {}, at=SOON)
+    engine = asyncio.create_task(app.run(asyncio.Event()))
+    await claimed(app)
+    engine.cancel()
+    await asyncio.wait([engine])
+    back = await app.get(action.id)
+    assert (back.status, back.attempt_count, ran) == (Status.QUEUED, 0, [])
+
+
+async def test_what_is_due_meanwhile_waits_for_nobody(app: Postdate, ran: list[datetime]) -> None:
+    """P35: not for the instant of another action, and though it came in after that was claimed."""
     await app.schedule("act", {}, at=SOON)
     async with running(app):
         await claimed(app)
-        clock.move_to(NOON - timedelta(minutes=5))
+        now = await app.schedule("act", {}, at=NOON)
         await until(lambda: ran)
+        assert ran == [NOON]
+        assert (await app.get(now.id)).submitted_at == NOON
+
+
+async def test_by_a_clock_that_is_set_back_meanwhile_it_does_not_begin_early_either(
+    app: Postdate, clock: ManualClock, ran: list[datetime]
+) -> None:
+    action = await app.schedule("act", {}, at=SOON)
+    async with running(app):
+        await claimed(app)
+        clock.move_to(NOON - timedelta(minutes=5))
+        while (await app.get(action.id)).status is not Status.QUEUED:
+            await asyncio.sleep(0)
+        back = await app.get(action.id)
+        assert (back.next_attempt_at, back.attempt_count, ran) == (None, 0, [])
+        clock.move_to(SOON)
+        await app.schedule("act", {}, at=SOON)  # which makes the engine look
+        await until(lambda: len(ran) == 2)
+    assert ran == [SOON, SOON]

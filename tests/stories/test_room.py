@@ -36,7 +36,7 @@ class Runs:
     async def run(self, runs: int) -> None:
         for _ in range(runs):
             action = submitted_action(self.action_type, {}, action_id=uuid4())
-            claimed = Claimed(action=action, lease_token=uuid4(), lease_until=NOW + timedelta(hours=1))
+            claimed = Claimed(action=action, lease_token=uuid4(), lease_until=NOW + timedelta(hours=1), due_at=NOW)
             self.dispatcher.start(claimed, self.action_type)
         self.ends.set()
         await self.dispatcher.drain()

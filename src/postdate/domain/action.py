@@ -140,5 +140,7 @@ class Claimed:
     action: Action
     lease_token: UUID
     lease_until: datetime
+    due_at: datetime
+    """When it may begin (UTC): it may have been claimed a little ahead."""
     guarded: bool = False
     """Whether it must not run: its thing was published, or may have been, by another action."""

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 AHEAD = timedelta(milliseconds=30)
 """How long before an action is due the alarm rings: about what a claim takes where database and host have been idle."""
 
+NEAR = AHEAD + timedelta(milliseconds=1)
+"""Within this the alarm has rung, however inaccurate the timer."""
+
 
 class Alarm:
     """An in-memory timer that rings a little before the next action is due, so that it is claimed by then.

@@ -65,13 +65,16 @@ def claim_round(
     worker: str,
     zone_of: ZoneOf | None = None,
     seen: datetime | None = None,
+    due_by: datetime | None = None,
 ) -> ClaimRound:
     """Claim what is due, for each type at most its free slots, and settle or hold at once what must not run.
 
     A claim lasts as long as its type's time-out, at most `lease`, and the margin; longer runs are renewed. All of the
     round's claims have one token, by which the engine finds them again if it never hears whether they were committed.
-    Nothing is claimed from a database on hold, or from one that has lost the tick `seen`.
+    Nothing is claimed from a database on hold, or from one that has lost the tick `seen`. What is due by `due_by`, a
+    little later than `now`, is claimed ahead, as of then.
     """
+    due_by = due_by or now
     terms = claim_terms(tx)
     if terms.held or gone_back(terms.last_tick_at, seen):
         return ClaimRound(runnable=(), settled=0, barred=True)
@@ -85,18 +88,19 @@ def claim_round(
             tx,
             action_type=name,
             now=now,
+            due_by=due_by,
             limit=min(slots, BATCH),
             lease_token=token,
-            lease_until=lease_end(types[name], now=now, lease=lease, margin=margin),
+            lease_until=lease_end(types[name], now=due_by, lease=lease, margin=margin),
             worker=worker,
         )
-        barred = _barred(claimed, now=now)
+        barred = _barred(claimed)
         left = _without(claimed, {ending.action_id for ending in barred})
         on_hold, more = _held(tx, left, terms, action_type=name, token=token, now=now)
         left = _without(left, on_hold)
         not_run_late = missed(tx, left, types[name].policy, now=now)
         left = _without(left, {ending.action_id for ending in not_run_late})
-        deferred = _deferred(tx, left, types[name], terms, now=now, zone_of=zone_of)
+        deferred = _deferred(tx, left, types[name], terms, now=due_by, zone_of=zone_of)
         endings = [*barred, *not_run_late, *deferred]
         settle_set(tx, types, endings, now=now)
         runnable += _without(left, {ending.action_id for ending in deferred})
@@ -114,7 +118,7 @@ def _without(claimed: Sequence[Claimed], action_ids: set[UUID]) -> Sequence[Clai
     return [one for one in claimed if one.action.id not in action_ids] if action_ids else claimed
 
 
-def _barred(claimed: Sequence[Claimed], *, now: datetime) -> list[Ending]:
+def _barred(claimed: Sequence[Claimed]) -> list[Ending]:
     """Return the ending of what must not run.
 
     The claim has looked at the guard once more: a caller's transaction above READ COMMITTED can pass its trigger (P66,
@@ -123,7 +127,8 @@ def _barred(claimed: Sequence[Claimed], *, now: datetime) -> list[Ending]:
     barred = []
     for one in claimed:
         action = one.action
-        if action.expires_at is not None and action.expires_at < now:
+        begins = action.submitted_at
+        if action.expires_at is not None and begins is not None and action.expires_at < begins:
             barred.append(ending_of(one, expired(attempt_count=action.attempt_count)))
         elif one.guarded:
             barred.append(ending_of(one, duplicate(attempt_count=action.attempt_count)))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from postdate.clock import monotonic
-from postdate.engine.alarm import AHEAD
+from postdate.engine.alarm import AHEAD, NEAR
 from postdate.engine.claim import ClaimRound, claim_round, lease_end
 from postdate.engine.unheard import Unheard
 from postdate.store.queue import next_due
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 LONGEST_PASS = timedelta(seconds=120)
 """How long one pass goes on claiming (P36)."""
-
-_NEAR = AHEAD + timedelta(milliseconds=1)
-"""Within this the alarm has rung, however inaccurate the timer."""
 
 _LOOK_AGAIN = AHEAD + timedelta(milliseconds=100)
 
@@ -74,7 +70,6 @@ class Rounds:
         while (free := self._free_slots()) and monotonic() < until:
             self._moved()
             found = self._last = await self._claimed(free, seen)
-            await self._until(self._looked_at)
             for claimed in found.runnable:
                 self._dispatcher.start(claimed, self._types[claimed.action.action_type])
             due_count += found.claimed
@@ -117,7 +112,8 @@ class Rounds:
 
     def _claim(self, tx: Transaction, *, free: Mapping[str, int], seen: datetime | None, token: UUID) -> ClaimRound:
         # not before the transaction has begun: SQLite may have let us wait for it, and the lease begins here
-        now = self._looked_at = self._as_of(self._kernel.clock.now())
+        now = self._kernel.clock.now()
+        self._looked_at = self._as_of(now)
         self._begun = token
         settings = self._kernel.settings
         return claim_round(
@@ -125,6 +121,7 @@ class Rounds:
             free,
             self._types,
             now=now,
+            due_by=self._looked_at,
             lease=settings.lease,
             margin=settings.lease_margin,
             token=token,
@@ -134,15 +131,12 @@ class Rounds:
         )
 
     def _as_of(self, now: datetime) -> datetime:
-        """Return as of when to claim at `now`: as of the instant that is waited for, once the alarm has rung for it."""
-        due = self._awaited
-        return due if due is not None and now < due <= now + _NEAR else now
+        """Return as of when to claim at `now`: as of the instant that is awaited, once the alarm has rung for it.
 
-    async def _until(self, instant: datetime) -> None:
-        """Wait for what the claim was ahead of; not for what a step of the clock has put out of reach."""
-        clock, stopping = self._kernel.clock, self._dispatcher.stopping
-        while timedelta(0) < (left := instant - clock.now()) <= _NEAR and not stopping:  # noqa: ASYNC110 - by our clock
-            await asyncio.sleep(left.total_seconds())
+        What is claimed ahead waits for its instant as a run that has not begun.
+        """
+        due = self._awaited
+        return due if due is not None and now < due <= now + NEAR else now
 
     def _lease_ends(self) -> set[datetime]:
         """Return when the leases of the last round of claims end."""

@@ -13,6 +13,7 @@ import structlog
 
 from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Unconfirmed, sound
 from postdate.domain.text import cleaned
+from postdate.engine.alarm import NEAR
 from postdate.engine.answers import called, raised, said, told_by
 from postdate.errors import InvalidPayload
 
@@ -118,9 +119,9 @@ class Run:
         self._freed(self)
 
     async def _called(self) -> Outcome:
-        ctx = self._context(self.claimed, self.action_type)
+        ctx = await self._in_due_time()
         # where this process stood still since the claim, others may have the action by now
-        if ctx.stopping or self._for_good or ctx.now >= self.claimed.lease_until:
+        if ctx.stopping or self._for_good or not self.claimed.due_at <= ctx.now < self.claimed.lease_until:
             return self._unbegun()
         try:
             payload = self.action_type.load(self.claimed.action.payload)
@@ -131,6 +132,14 @@ class Run:
         if isinstance(outcome, Unconfirmed) and not (self._holds_slot or self._for_good):
             return await self._looked_up(ctx, payload, doubt=outcome)
         return outcome
+
+    async def _in_due_time(self) -> Context:
+        """Wait for what the claim was ahead of; not for what a step of the clock has put out of reach."""
+        ctx = self._context(self.claimed, self.action_type)
+        while timedelta(0) < (left := self.claimed.due_at - ctx.now) <= NEAR and not (ctx.stopping or self._for_good):
+            await asyncio.sleep(left.total_seconds())
+            ctx = self._context(self.claimed, self.action_type)
+        return ctx
 
     async def _asked(self) -> Outcome:
         doubt = Unconfirmed(self.claimed.action.last_error or "the worker is gone")
@@ -144,7 +153,8 @@ class Run:
 
     def _unbegun(self) -> Outcome:
         now = self._context(self.claimed, self.action_type).now
-        return Deferred(now, "the engine stopped, or the lease ran out, before the run could begin")
+        why = "the engine stopped, the lease ran out, or the clock was set back, before the run could begin"
+        return Deferred(max(now, self.claimed.due_at), why)
 
     async def _in_time(self, ctx: Context, payload: Any) -> Outcome:
         """Call the handler, for as long as its type allows. Being cut off leaves doubt: the request may be out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Integer, bindparam, func, not_, null, select, union_all, update
+from sqlalchemy import Integer, bindparam, case, func, not_, null, select, union_all, update
 
 from postdate.domain.action import Action, Claimed
 from postdate.domain.states import Status
@@ -47,17 +47,20 @@ def claim_due(
     lease_token: UUID,
     lease_until: datetime,
     worker: str,
+    due_by: datetime | None = None,
 ) -> list[Claimed]:
     """Claim up to `limit` queued actions of one type that are due, in the order of `(due_at, action_id)`.
 
     - Only unleased rows with `due_at <= now` that no pause holds are taken; rows that another transaction is claiming
-      are passed over.
+      are passed over. With `due_by`, a little later than `now`, what is due by then is claimed ahead: it counts as
+      submitted, and started, at its instant.
     - Each claim counts one attempt (P63 as superseded) and sets the token that fences its settle.
     - An empty answer means that nothing was due, or that others were faster (P58).
     """
     asked = {
         "wanted_type": action_type,
         "now": now,
+        "due_by": due_by or now,
         "at_most": limit,
         "token": lease_token,
         "until": lease_until,
@@ -69,11 +72,12 @@ def claim_due(
 
 def _claim(tx: Transaction) -> ReturningUpdate[Any]:
     q = tx.tables.queue
-    now = bindparam("now", type_=q.c.due_at.type)
+    now, due_by = (bindparam(name, type_=q.c.due_at.type) for name in ("now", "due_by"))
+    begins = case((q.c.due_at > now, q.c.due_at), else_=now)
     wanted = q.c.action_type == bindparam("wanted_type")
     due = (
         select(q.c.action_id)
-        .where(wanted, q.c.lease_token.is_(None), q.c.hold.is_(None), q.c.due_at <= now)
+        .where(wanted, q.c.lease_token.is_(None), q.c.hold.is_(None), q.c.due_at <= due_by)
         .order_by(q.c.due_at, q.c.action_id)
         .limit(bindparam("at_most", type_=Integer))
         .with_for_update(skip_locked=True)
@@ -85,8 +89,8 @@ def _claim(tx: Transaction) -> ReturningUpdate[Any]:
             lease_token=bindparam("token", type_=q.c.lease_token.type),
             lease_until=bindparam("until", type_=q.c.lease_until.type),
             claimed_by=bindparam("worker", type_=q.c.claimed_by.type),
-            submitted_at=now,
-            started_at=now,
+            submitted_at=begins,
+            started_at=begins,
             attempt_count=q.c.attempt_count + 1,
         )
         .returning(q.c.action_id)
@@ -108,8 +112,15 @@ def _claimed(tx: Transaction, action_ids: Sequence[UUID], *, lease_token: UUID, 
             "updated_at": row.submitted_at,
             "key": row.key,  # which it would have to put together
         }
-        action, guarded = Action.read(fields), row.guard is not None
-        claimed.append(Claimed(action=action, lease_token=lease_token, lease_until=lease_until, guarded=guarded))
+        claimed.append(
+            Claimed(
+                action=Action.read(fields),
+                lease_token=lease_token,
+                lease_until=lease_until,
+                due_at=row.due_at,
+                guarded=row.guard is not None,
+            )
+        )
     return claimed
 
 
@@ -118,6 +129,7 @@ def _asked(tx: Transaction) -> Select[Any]:
     return (
         select(
             *request_columns(tx.tables),
+            q.c.due_at,
             q.c.attempt_count,
             q.c.last_error,
             q.c.submitted_at,

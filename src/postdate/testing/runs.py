@@ -75,4 +75,4 @@ async def _ended(begin: Callable[[Dispatcher], None], http: httpx2.AsyncClient) 
 
 
 def _claimed(action: Action) -> Claimed:
-    return Claimed(action=action, lease_token=UUID(int=2), lease_until=NOW + timedelta(hours=1))
+    return Claimed(action=action, lease_token=UUID(int=2), lease_until=NOW + timedelta(hours=1), due_at=NOW)
