@@ -15,8 +15,9 @@ from postdate.engine.settle import Ending, settle_set
 from postdate.store.queue import doubtful_leases, lost_leases, take_over
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
+    from uuid import UUID
 
     from postdate.domain.action import Claimed
     from postdate.engine.dispatch import Dispatcher
@@ -64,19 +65,23 @@ class Recovery:
 
     async def run_once(self, now: datetime) -> RecoveryReport:
         """End every lease that had run out by `now`; but of doubtful runs, as many as may be asked about at once."""
-        recovered = 0
-        while True:
-            settled, taken = await self._kernel.work(lambda tx: self._recover(tx, now))
-            for claimed in taken:
-                self._dispatcher.ask(claimed, self._types[claimed.action.action_type])
-            recovered += settled + len(taken)
-            if not settled and not taken:
-                return RecoveryReport(recovered=recovered)
+        settled, taken = await self._kernel.work(lambda tx: self._recover(tx, now))
+        for claimed in taken:
+            self._dispatcher.ask(claimed, self._types[claimed.action.action_type])
+        recovered = settled + len(taken)
+        while settled:
+            settled = await self._kernel.work(lambda tx: self._settle(tx, now, ours=self._ours()))
+            recovered += settled
+        return RecoveryReport(recovered=recovered)
 
     def _recover(self, tx: Transaction, now: datetime) -> tuple[int, list[Claimed]]:
-        """Return how many leases were settled, and what is to be asked about; nothing of either at the end."""
+        """Return how many leases were settled, of a batch, and what is to be asked about."""
         ours = self._ours()
-        asked = {name: action_type for name, action_type in self._types.items() if action_type.lookup is not None}
+        return self._settle(tx, now, ours=ours), self._taken_over(tx, now, ours=ours)
+
+    def _settle(self, tx: Transaction, now: datetime, *, ours: Collection[Lease]) -> int:
+        """Settle a batch of what nobody is to be asked about, and return how many leases that were."""
+        asked = {name for name, action_type in self._types.items() if action_type.lookup is not None}
         lost = lost_leases(
             tx,
             [name for name in self._types if name not in asked],
@@ -87,16 +92,17 @@ class Recovery:
             others_before=now - FOREIGN_GRACE,
             but=ours,
         )
-        doubtful: list[LostLease] = []
-        for name, action_type in asked.items():  # each for itself: those that wait for a slot bar no others
-            slots = min(self._dispatcher.free_slots(action_type), _BATCH)
-            if slots > 0:
-                doubtful += doubtful_leases(tx, name, now=now, limit=slots, but=ours)
-        settled = settle_set(tx, self._types, [self._ending(lease, now) for lease in lost], now=now)
-        return len(settled), self._taken_over(tx, doubtful, now)
+        return len(settle_set(tx, self._types, [self._ending(lease, now) for lease in lost], now=now))
 
-    def _taken_over(self, tx: Transaction, doubtful: Sequence[LostLease], now: datetime) -> list[Claimed]:
-        action_ids = [lease.action_id for lease in doubtful]
+    def _taken_over(self, tx: Transaction, now: datetime, *, ours: Collection[Lease]) -> list[Claimed]:
+        """Take over what is doubtful of each type that offers a look-up, as far as it has slots."""
+        action_ids: list[UUID] = []
+        for name, action_type in self._types.items():  # each for itself: those that wait for a slot bar no others
+            slots = 0 if action_type.lookup is None else self._dispatcher.free_slots(action_type)
+            if slots > 0:
+                action_ids += [each.action_id for each in doubtful_leases(tx, name, now=now, limit=slots, but=ours)]
+        if not action_ids:
+            return []
         lease_until = now + timedelta(seconds=LOOKUP_SECONDS) + self._kernel.settings.lease_margin
         return take_over(tx, action_ids, now=now, lease_token=uuid4(), lease_until=lease_until, worker=self._worker)
 
