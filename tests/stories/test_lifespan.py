@@ -118,6 +118,34 @@ async def test_an_engine_that_fails_is_logged_and_begun_again(
     assert "LookupError: a bug" in failures[0]["traceback"]
 
 
+async def test_an_engine_that_ran_well_for_long_is_begun_again_at_once(
+    live: Postdate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it has failed before; only failure upon failure makes the waits longer."""
+    ran_for = iter([0.0, 1.0, 2.0, 3600.0, 5.0])
+    now, waits = 0.0, list[float]()
+    ended = asyncio.Event()
+
+    async def failing(self: Engine, stop: asyncio.Event) -> None:
+        nonlocal now
+        if (seconds := next(ran_for, None)) is None:
+            ended.set()
+            await stop.wait()
+            return
+        now += seconds
+        raise LookupError("a bug")
+
+    async def stopped_within(self: background.Background, seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(Engine, "_go_round", failing)
+    monkeypatch.setattr(background.Background, "_stopped_within", stopped_within)
+    monkeypatch.setattr(background, "monotonic", lambda: now)
+    async with live.lifespan(object()):
+        await ended.wait()
+    assert waits == [1.0, 2.0, 4.0, 1.0, 2.0]
+
+
 async def test_an_engine_that_is_down_shows_it_and_the_server_ends_with_its_error(
     live: Postdate, monkeypatch: pytest.MonkeyPatch
 ) -> None:

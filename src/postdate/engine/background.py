@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from postdate.clock import monotonic
+from postdate.engine.waits import Waits
 from postdate.errors import EngineCancelled
 
 if TYPE_CHECKING:
@@ -63,8 +65,9 @@ class Background:
             raise self._failure
 
     async def _keep_running(self) -> None:
-        pause = _FIRST_PAUSE
+        waits = Waits(_FIRST_PAUSE, _LONGEST_PAUSE)
         while not self._stop.is_set():
+            began = monotonic()
             try:
                 async with self._opened() as self._engine:
                     await self._engine.run(self._stop, began=self._begun)
@@ -77,8 +80,9 @@ class Background:
                     self._failure = error
                     return
                 self._failed(error)
-                await self._stopped_within(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                if monotonic() - began > _LONGEST_PAUSE:  # it did work in between
+                    waits.reset()
+                await self._stopped_within(waits.next())
 
     def _begun(self) -> None:
         self._failure = None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,6 +15,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from postdate.domain.settle import Settlement, settle
 from postdate.engine.settle import ending_of, settle_set
+from postdate.engine.waits import Waits
 from postdate.errors import EngineBroken
 from postdate.store.passing import passes
 from postdate.store.queue import still_leased
@@ -36,8 +36,10 @@ _log = structlog.get_logger("postdate")
 MOST_UNWRITTEN = 2_000
 """From how many outcomes on that wait to be written no more is claimed."""
 
+_FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
 _LOCKED_PAUSE = 0.2
+_REFUSED_PAUSE = 0.4
 _REFUSALS = 12
 """How often an outcome is tried for which nobody knows why it is refused: about a minute."""
 
@@ -51,7 +53,7 @@ class Settler:
         self._written = written
         self._unwritten: set[Ended] = set()
         self._waiting: list[Ended] = []
-        self._refusals: Counter[Ended] = Counter()
+        self._refusals: dict[Ended, Waits] = {}
         self._ended = asyncio.Event()
         self._all_written = asyncio.Event()
         self._all_written.set()
@@ -102,15 +104,15 @@ class Settler:
             raise
 
     async def _write_surely(self, batch: Sequence[Ended]) -> None:
-        pause = 0.1
+        waits = Waits(_FIRST_PAUSE, _LONGEST_PAUSE)
         left = list(batch)
         while left:
             try:
                 await self._write(left)
             except Exception as error:  # noqa: BLE001 - logged, and tried until it is written
+                pause = waits.next()
                 _log.warning("settling failed, trying again", runs=len(left), error=str(error), pause=pause)
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
             else:
                 return
 
@@ -134,11 +136,11 @@ class Settler:
     def _refused(self, ended: Ended, error: Exception) -> None:
         """Put it off, on its own; give up what no database would take, and what was refused too often."""
         action = str(ended.claimed.action.id)
-        self._refusals[ended] += 1
-        times = self._refusals[ended]
+        waits = self._refusals.setdefault(ended, Waits(_REFUSED_PAUSE, _LONGEST_PAUSE))
+        pause, times = waits.next(), waits.count
         if times < _REFUSALS and not isinstance(error, DataError | IntegrityError):
             _log.warning("this outcome is refused, trying again", action=action, times=times, error=str(error))
-            self._put_off([ended], min(_LOCKED_PAUSE * 2**times, _LONGEST_PAUSE))
+            self._put_off([ended], pause)
         else:
             _log.error("this outcome is refused; its lease will run out", action=action, error=str(error))
             self._forget([ended])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from postdate.engine.waits import Waits
 from postdate.store.changes import follow_changes
 
 if TYPE_CHECKING:
@@ -26,17 +27,19 @@ _LONGEST_PAUSE = 30.0
 
 async def watch(database: Database, names: Names, changed: Callable[[], None]) -> None:
     """Call `changed` whenever another process may have queued something, until cancelled; reconnect as needed."""
-    pause = _FIRST_PAUSE
+    waits = Waits(_FIRST_PAUSE, _LONGEST_PAUSE)
 
     def heard() -> None:
-        nonlocal pause
-        pause = _FIRST_PAUSE
+        waits.reset()
         changed()
 
     while True:
+        failure = None
         try:
             await follow_changes(database, names, heard)
         except Exception as error:  # noqa: BLE001 - logged, and the tick goes on without it
-            _log.warning("cannot hear of inserts elsewhere; the tick still finds them", error=str(error), pause=pause)
+            failure = error
+        pause = waits.next()
+        if failure is not None:
+            _log.warning("cannot hear of inserts elsewhere; the tick still finds them", error=str(failure), pause=pause)
         await asyncio.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE)
