@@ -154,7 +154,7 @@ def _anew(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime
     """Return the rule with its window emptied where something that it depends on has changed."""
     if rule.reroll_from is None:
         return rule
-    withdraw_window(kernel, tx, rule, now=now, actor=ENGINE)
+    withdraw_window(kernel, tx, rule, now=now, actor=ENGINE, note=None)
     return replace(rule, last_materialized_at=min(rule.last_materialized_at, max(rule.reroll_from, now)))
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from postdate.domain.action import ENGINE
 from postdate.domain.rule import OccurrenceState, occurrence_name
-from postdate.engine.withdraw import withdraw_actions
+from postdate.engine.withdraw import withdraw
 from postdate.errors import Invalid
 from postdate.store.decided import decided_lines, rename_lines
 from postdate.store.intents import relink_line
@@ -124,7 +124,9 @@ def _withdrawn(
         for line in lines
         if line.state is OccurrenceState.MATERIALISED and line.wall_time is None and line.action_id is not None
     }
-    gone = withdraw_actions(kernel, tx, rule, made, now=now, actor=ENGINE) if made else ()
+    if not made:
+        return {}
+    gone = withdraw(kernel, tx, rule, which=lambda each: each.action_id in made, now=now, actor=ENGINE, note=None)
     return {action_id: made[action_id] for action_id in gone}
 
 

@@ -137,7 +137,7 @@ def _split(
     if next(old.occurrences(_BEGINNING, first - _MOMENT), None) is None:
         return _changed(hand, old, replace(old, **changes, **changed_recurrence(old, asked, now=now)))
     withdraw_window(kernel, tx, old, now=now, actor=hand.actor, note=hand.note, since=first)
-    withdraw_moved(kernel, tx, old, now=now, actor=hand.actor, since=first)
+    withdraw_moved(kernel, tx, old, now=now, actor=hand.actor, note=hand.note, since=first)
     new = replace(
         old,
         **changes,

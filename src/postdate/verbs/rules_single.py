@@ -167,7 +167,7 @@ def run_now(
 
 def _make_way(hand: Hand, rule: RecurringRule) -> None:
     """Withdraw the next occurrence, which comes back when what takes its place has ended."""
-    withdraw_window(hand.kernel, hand.tx, rule, now=hand.now, actor=hand.actor)
+    withdraw_window(hand.kernel, hand.tx, rule, now=hand.now, actor=hand.actor, note=hand.note)
     save_rule(hand.tx, replace(rule, last_materialized_at=hand.now, look_at=hand.now))
 
 

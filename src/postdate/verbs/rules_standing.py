@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from postdate.domain.rule import RecurringRule, RuleStatus
 from postdate.engine.expand import look_at, restore_moved
-from postdate.engine.withdraw import withdraw_all, withdraw_occurrences
+from postdate.engine.withdraw import nominal_of, withdraw
 from postdate.store.rules import save_rule
 from postdate.verbs.arguments import DEFAULT_ACTOR
 from postdate.verbs.rules_held import Hand, changing_rules, existing_rule
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from uuid import UUID
 
     from postdate.kernel import Connectable, Kernel, Unbegun
+    from postdate.store.occurrences import QueuedOccurrence
 
 
 def pause_rule(
@@ -35,7 +37,7 @@ def pause_rule(
         held = hand.hold(rule, verb="pause")
         if held.status is RuleStatus.PAUSED:
             return held
-        withdraw_occurrences(kernel, hand.tx, held, now=hand.now, actor=hand.actor, note=hand.note)
+        _withdraw(hand, held, lambda each: nominal_of(each) is not None)
         return _now(hand, replace(held, status=RuleStatus.PAUSED))
 
 
@@ -75,7 +77,7 @@ def end_rule(
     """
     with changing_rules(kernel, connection, actor=actor, note=note) as hand:
         held = hand.hold(rule, verb="end", ended_too=True)
-        withdraw_all(kernel, hand.tx, held, now=hand.now, actor=hand.actor, note=hand.note)
+        _withdraw(hand, held, lambda _: True)
         return held if held.status is RuleStatus.ENDED else _now(hand, replace(held, status=RuleStatus.ENDED))
 
 
@@ -84,6 +86,10 @@ _CAUSES = {
     RuleStatus.ACTIVE: "rule_resumed",
     RuleStatus.ENDED: "rule_ended",
 }
+
+
+def _withdraw(hand: Hand, rule: RecurringRule, which: Callable[[QueuedOccurrence], bool]) -> None:
+    withdraw(hand.kernel, hand.tx, rule, which=which, now=hand.now, actor=hand.actor, note=hand.note)
 
 
 def _now(hand: Hand, rule: RecurringRule) -> RecurringRule:
