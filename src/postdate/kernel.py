@@ -41,6 +41,12 @@ Connectable = Lendable | AsyncConnection | AsyncSession | async_scoped_session[A
 """What a caller may hand over so that a verb works in their transaction; the async ones to the async verbs."""
 
 
+def default_zone(tx: Transaction, zone_of: ZoneOf | None, *, workspace: UUID | None, user: UUID) -> str | None:
+    """Return what `zone_of` answers, else the zone of the owner in our tables (P5)."""
+    zone = None if zone_of is None else zone_of(workspace, user)
+    return zone if zone is not None else zone_of_owner(tx, workspace=workspace, user=user)
+
+
 @dataclass(frozen=True)
 class Unbegun:
     """A connection of our own on which the verb itself begins, and ends, its transaction."""
@@ -123,8 +129,7 @@ class Kernel:
 
     def default_zone(self, tx: Transaction, *, workspace: UUID | None, user: UUID) -> str | None:
         """Return the zone for wall times that come with none: the app's `zone_of`, else the owner's own (P5)."""
-        zone = self.zone_of(workspace, user) if self.zone_of is not None else None
-        return zone if zone is not None else zone_of_owner(tx, workspace=workspace, user=user)
+        return default_zone(tx, self.zone_of, workspace=workspace, user=user)
 
     @contextmanager
     def _own(self, connection: Connection, *, read_only: bool) -> Iterator[Transaction]:

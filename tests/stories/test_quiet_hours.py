@@ -175,6 +175,14 @@ async def test_the_apps_own_zones_count_and_its_errors_stop_nobody_else(database
     found = {each.workspace_id: each for each in await app.list(status="queued")}
     assert found[good].next_attempt_at == MORNING.astimezone(UTC)
     assert "zone_of failed: KeyError" in str(found[bad].last_error)
+    zones[bad] = ""  # not None, by which it would leave the answer to our own tables
+    clock.advance(timedelta(hours=1))
+    await app.tick()
+    (waiting,) = await app.list(workspace=bad)
+    assert "quiet hours that cannot be read: tz" in str(waiting.last_error), "as a wall time could not be"
+    with pytest.raises(InvalidZone):
+        await app.schedule("mail", {}, at="2027-03-14T09:00", workspace=bad)
+    assert said == [None]
     await app.close()
 
 

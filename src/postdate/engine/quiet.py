@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from postdate.domain.outcome import Deferred
 from postdate.domain.quiet import quiet_until
 from postdate.domain.text import cleaned
 from postdate.errors import InvalidZone
-from postdate.store.owners import zone_of_owner
+from postdate.kernel import default_zone
 from postdate.store.quiet import quiet_hours
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class QuietLook:
     def __init__(self, tx: Transaction, actions: Sequence[Action], *, now: datetime, zone_of: ZoneOf | None) -> None:
         self._tx = tx
         self._now = now
-        self._zone_of = zone_of
+        self._zone_of = None if zone_of is None else partial(_told, zone_of)
         self._hours = _by_workspace(tx, {action.workspace_id for action in actions})
         self._ends: dict[tuple[object, ...], datetime | None] = {}
 
@@ -69,15 +70,19 @@ class QuietLook:
         return self._ends[place]
 
     def _zone(self, action: Action) -> str:
-        try:
-            asked = None if self._zone_of is None else self._zone_of(action.workspace_id, action.user_id)
-        except Exception as error:
-            rule = f"is needed, and zone_of failed: {type(error).__name__}: {cleaned(error, limit=200)}"
-            raise InvalidZone(field="tz", rule=rule) from error
-        found = asked or zone_of_owner(self._tx, workspace=action.workspace_id, user=action.user_id)
+        found = default_zone(self._tx, self._zone_of, workspace=action.workspace_id, user=action.user_id)
         if found is None:
             raise InvalidZone(field="tz", rule="is needed: neither the hours nor the workspace name one")
         return found
+
+
+def _told(zone_of: ZoneOf, workspace: UUID | None, user: UUID) -> str | None:
+    """Return what the host's function answers. Raises `InvalidZone` where that fails, whatever with."""
+    try:
+        return zone_of(workspace, user)
+    except Exception as error:
+        rule = f"is needed, and zone_of failed: {type(error).__name__}: {cleaned(error, limit=200)}"
+        raise InvalidZone(field="tz", rule=rule) from error
 
 
 def _by_workspace(

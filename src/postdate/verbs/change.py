@@ -16,7 +16,7 @@ from postdate.store.idempotency import release_keys_of
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_owners
 from postdate.verbs.arguments import DEFAULT_ACTOR, action_uuid, actor_name, note_text
-from postdate.verbs.intake import default_zone, why_refused
+from postdate.verbs.intake import why_refused
 from postdate.verbs.read import existing
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def reschedule(
         def zone() -> str | None:
             if old.intent is not None:
                 return old.intent.tz
-            return default_zone(kernel, tx, workspace=old.workspace_id, user=old.user_id)
+            return kernel.default_zone(tx, workspace=old.workspace_id, user=old.user_id)
 
         when = moment(
             at,

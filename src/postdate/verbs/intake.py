@@ -122,7 +122,7 @@ class Intake:
 
     def _zone(self, workspace: UUID | None, user: UUID) -> str | None:
         if (workspace, user) not in self._zones:
-            self._zones[workspace, user] = default_zone(self.kernel, self.tx, workspace=workspace, user=user)
+            self._zones[workspace, user] = self.kernel.default_zone(self.tx, workspace=workspace, user=user)
         return self._zones[workspace, user]
 
     def _drop_ownerless(self, requests: dict[int, Request]) -> None:
@@ -198,11 +198,6 @@ class Intake:
             same = before is not None and before.body_hash == entry.body_hash
             conflict = IdempotencyConflict(entry.key, existing=before.action_id if before else None)
             self.results[place] = answer if same and answer else conflict
-
-
-def default_zone(kernel: Kernel, tx: Transaction, *, workspace: UUID | None, user: UUID) -> str | None:
-    """Return the zone for wall times that come with none: the app's `zone_of`, else the owner's own (P5)."""
-    return kernel.default_zone(tx, workspace=workspace, user=user)
 
 
 def why_refused(tx: Transaction, requests: Iterable[Request]) -> dict[UUID, PostdateError]:

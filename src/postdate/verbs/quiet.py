@@ -14,7 +14,6 @@ from postdate.store import quiet
 from postdate.store.owners import hold_owners
 from postdate.store.schema import SYSTEM_PROFILE
 from postdate.verbs.arguments import DEFAULT_ACTOR, actor_name, note_text, workspace_uuid
-from postdate.verbs.intake import default_zone
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +106,7 @@ def _type(kernel: Kernel, action_type: str | None) -> str | None:
 
 def _require_zones(kernel: Kernel, tx: Transaction, workspace_id: UUID, hours: Sequence[QuietHours]) -> None:
     for each in hours:
-        tz = each.tz or default_zone(kernel, tx, workspace=workspace_id, user=SYSTEM_PROFILE)
+        tz = each.tz or kernel.default_zone(tx, workspace=workspace_id, user=SYSTEM_PROFILE)
         if tz is None:
             raise InvalidZone(field="tz", rule="is needed: the workspace names no zone")
         zone(tz)
@@ -116,7 +115,7 @@ def _require_zones(kernel: Kernel, tx: Transaction, workspace_id: UUID, hours: S
 def _require_some_time(kernel: Kernel, tx: Transaction, workspace_id: UUID, now: datetime) -> None:
     """Raise `Invalid` where the workspace's hours together leave some type no time at all."""
     kept = quiet.quiet_hours(tx, workspace_ids=[workspace_id])
-    tz = default_zone(kernel, tx, workspace=workspace_id, user=SYSTEM_PROFILE) or "UTC"
+    tz = kernel.default_zone(tx, workspace=workspace_id, user=SYSTEM_PROFILE) or "UTC"
     for of_type in {each.action_type for each in kept}:
         together = [each.hours for each in kept if each.action_type in {None, of_type}]
         end = quiet_until(together, now=now, tz=tz)

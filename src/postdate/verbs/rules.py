@@ -15,7 +15,6 @@ from postdate.store.occurrences import hand_over_lines
 from postdate.store.owners import hold_owners
 from postdate.store.rules import insert_rule, save_rule
 from postdate.verbs.arguments import DEFAULT_ACTOR, owner_id, user_id
-from postdate.verbs.intake import default_zone
 from postdate.verbs.rule_terms import Recurrence, RuleTerms, by_name, terms
 from postdate.verbs.rules_asked import changed_recurrence, named_instant, new_recurrence
 from postdate.verbs.rules_held import Hand, changing_rules, existing_rule
@@ -74,7 +73,7 @@ def _made(hand: Hand, asked: Recurrence, *, workspace_id: UUID | None, user_id: 
         created_at=now,
         **said,
         **new_recurrence(
-            asked, now=now, default_zone=lambda: default_zone(kernel, tx, workspace=workspace_id, user=user_id)
+            asked, now=now, default_zone=lambda: kernel.default_zone(tx, workspace=workspace_id, user=user_id)
         ),
     )
     insert_rule(tx, rule)

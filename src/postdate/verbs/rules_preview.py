@@ -18,7 +18,6 @@ from postdate.store.reading import find_actions
 from postdate.store.rules import holidays
 from postdate.store.schema import SYSTEM_PROFILE
 from postdate.verbs.arguments import owner_id, rule_uuid
-from postdate.verbs.intake import default_zone
 from postdate.verbs.rule_terms import UNCHANGED, Recurrence, by_name, terms
 from postdate.verbs.rules_asked import new_recurrence
 from postdate.verbs.rules_held import existing_rule
@@ -94,7 +93,7 @@ def _imagined(
         created_at=now,
         **terms({"holidays": asked.get("holidays", UNCHANGED)}),
         **new_recurrence(
-            asked, now=now, default_zone=lambda: default_zone(kernel, tx, workspace=workspace_id, user=SYSTEM_PROFILE)
+            asked, now=now, default_zone=lambda: kernel.default_zone(tx, workspace=workspace_id, user=SYSTEM_PROFILE)
         ),
     )
 

@@ -98,7 +98,8 @@ def follow_zone(
         old, intent = _queued_by_wall_time(tx, action, verb="follow the zone of")
         tz = intent.tz
         if intent.tz_source == "owner":
-            tz = kernel.default_zone(tx, workspace=old.workspace_id, user=old.user_id) or tz
+            owners = kernel.default_zone(tx, workspace=old.workspace_id, user=old.user_id)
+            tz = owners if owners is not None else tz
         means = resolve(intent.wall_time, tz, gap=intent.gap, fold=intent.fold)
         policy = None if intent.zone_policy == "pin" else intent.zone_policy
         if (means, policy) == (old.publish_at, intent.zone_policy):
