@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import select
 
 from postdate import Context, Postdate, Status
 from postdate.engine.alarm import AHEAD
@@ -60,8 +61,54 @@ async def test_what_is_claimed_ahead_goes_back_when_the_engine_stops_before_its_
     assert (back.status, back.attempt_count, ran) == (Status.QUEUED, 0, [])
 
 
-async def test_nothing_is_claimed_ahead_but_what_the_alarm_has_rung_for(app: Postdate, ran: list[datetime]) -> None:
-    """A single pass knows of no alarm."""
+async def test_what_is_due_shortly_after_is_claimed_with_it(
+    app: Postdate, clock: ManualClock, ran: list[datetime]
+) -> None:
+    """P35: in one round, for where instants come close upon each other none may wait for the next."""
+    later = SOON + AHEAD / 4
+    for instant in (SOON, later):
+        await app.schedule("act", {}, at=instant)
+    async with running(app):
+        await claimed(app)
+        tokens = await app.kernel.work(lambda tx: tx.execute(select(tx.tables.queue.c.lease_token)).scalars().all())
+        assert len(tokens) == 2
+        assert len(set(tokens)) == 1
+        clock.move_to(SOON)
+        await until(lambda: ran)
+        assert ran == [SOON]
+        clock.move_to(later)
+        await until(lambda: len(ran) == 2)
+    assert ran == [SOON, later]
+
+
+async def test_a_claim_ahead_that_is_handed_back_unheard_does_not_begin_early_either(
+    app: Postdate, clock: ManualClock, ran: list[datetime], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever puts an action back does not make it due sooner."""
+    action = await app.schedule("act", {}, at=SOON)
+    lost: list[Any] = []
+    work = app.kernel.work
+
+    async def unheard(function: Any, *, read_only: bool = False) -> Any:
+        answer = await work(function, read_only=read_only)
+        if getattr(answer, "runnable", ()) and not lost:
+            lost.append(answer)
+            raise ConnectionResetError("lost after the commit")
+        return answer
+
+    monkeypatch.setattr(app.kernel, "work", unheard)
+    monkeypatch.setattr("postdate.engine.loop._PAUSE_AFTER_ERROR", 0.0)
+    async with running(app):
+        while len(await app.history(action.id)) < 2:
+            await asyncio.sleep(0)
+        while (await app.get(action.id)).status is Status.QUEUED:
+            await asyncio.sleep(0)
+        clock.move_to(SOON)
+        await until(lambda: ran)
+    assert ran == [SOON]
+
+
+async def test_nothing_is_claimed_ahead_by_a_single_pass(app: Postdate, ran: list[datetime]) -> None:
     action = await app.schedule("act", {}, at=SOON)
     assert (await app.tick()).due_count == 0
     assert ((await app.get(action.id)).status, ran) == (Status.QUEUED, [])

@@ -15,7 +15,7 @@ AHEAD = timedelta(milliseconds=30)
 """How long before an action is due the alarm rings: about what a claim takes where database and host have been idle."""
 
 NEAR = AHEAD + timedelta(milliseconds=1)
-"""Within this the alarm has rung, however inaccurate the timer."""
+"""Within this the alarm has rung, however inaccurate the timer: how far ahead an engine claims that goes on."""
 
 
 class Alarm:

@@ -53,8 +53,8 @@ class Rounds:
         self._unheard = Unheard(kernel, types)
         self._looked_at = datetime.min.replace(tzinfo=UTC)
         """As of when the last round has claimed."""
-        self._awaited: datetime | None = None
-        """When the next action is due, as far as is known."""
+        self._ahead = timedelta(0)
+        """How far ahead to claim: not at all in a single pass, which no alarm follows."""
         self._begun: UUID | None = None
         """The token of the last round whose transaction has begun."""
         self._last = ClaimRound(runnable=(), settled=0)
@@ -91,12 +91,13 @@ class Rounds:
         What is due already has just been passed over: another transaction has its row locked, and may for long. Of a
         pause or a hold that ends, an announcement tells.
         """
+        self._ahead = NEAR
         if self._last.barred:
             return None
         free = [name for name in self._free_slots() if name not in self._last.stopped]
         if not free:
             return None
-        due = self._awaited = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
+        due = await self._kernel.work(lambda tx: next_due(tx, free), read_only=True)
         if due is None or due > self._looked_at:
             return due
         return self._kernel.clock.now() + _LOOK_AGAIN
@@ -113,7 +114,7 @@ class Rounds:
     def _claim(self, tx: Transaction, *, free: Mapping[str, int], seen: datetime | None, token: UUID) -> ClaimRound:
         # not before the transaction has begun: SQLite may have let us wait for it, and the lease begins here
         now = self._kernel.clock.now()
-        self._looked_at = self._as_of(now)
+        self._looked_at = now + self._ahead  # what is claimed ahead waits for its instant as a run that has not begun
         self._begun = token
         settings = self._kernel.settings
         return claim_round(
@@ -129,14 +130,6 @@ class Rounds:
             zone_of=self._kernel.zone_of,
             seen=seen,
         )
-
-    def _as_of(self, now: datetime) -> datetime:
-        """Return as of when to claim at `now`: as of the instant that is awaited, once the alarm has rung for it.
-
-        What is claimed ahead waits for its instant as a run that has not begun.
-        """
-        due = self._awaited
-        return due if due is not None and now < due <= now + NEAR else now
 
     def _lease_ends(self) -> set[datetime]:
         """Return when the leases of the last round of claims end."""

@@ -13,7 +13,6 @@ import structlog
 
 from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Unconfirmed, sound
 from postdate.domain.text import cleaned
-from postdate.engine.alarm import NEAR
 from postdate.engine.answers import called, raised, said, told_by
 from postdate.errors import InvalidPayload
 
@@ -33,6 +32,9 @@ LOOKUP_SECONDS = 20
 
 CUT_OFF_SECONDS = 5.0
 """How long a run may take to end once it is cut off. After that the engine goes on without it."""
+
+_A_MOMENT = timedelta(seconds=1)
+"""What was claimed ahead is due within this; what is not, a step of the clock has put out of reach."""
 
 _NOT_ITS_OWN = (KeyboardInterrupt, GeneratorExit)
 """What is raised in a handler, but meant for the process or the event loop."""
@@ -135,11 +137,12 @@ class Run:
 
     async def _in_due_time(self) -> Context:
         """Wait for what the claim was ahead of; not for what a step of the clock has put out of reach."""
-        ctx = self._context(self.claimed, self.action_type)
-        while timedelta(0) < (left := self.claimed.due_at - ctx.now) <= NEAR and not (ctx.stopping or self._for_good):
-            await asyncio.sleep(left.total_seconds())
+        while True:
             ctx = self._context(self.claimed, self.action_type)
-        return ctx
+            left = self.claimed.due_at - ctx.now
+            if ctx.stopping or self._for_good or not timedelta(0) < left <= _A_MOMENT:
+                return ctx
+            await asyncio.sleep(left.total_seconds())
 
     async def _asked(self) -> Outcome:
         doubt = Unconfirmed(self.claimed.action.last_error or "the worker is gone")
