@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import create_engine, select, text
+from sqlalchemy import NullPool, create_engine, select, text
 from structlog.testing import capture_logs
 
 from postdate import Context, DatabaseTimedOut, NewAction, Postdate, Settings, Status
@@ -16,7 +17,7 @@ from postdate.clock import monotonic
 from postdate.store.bounded import bounded
 from postdate.testing.postgres import LocalPostgres
 from tests.databases import LOCAL
-from tests.endurance.conftest import running, until
+from tests.endurance.conftest import running, until, wait_for
 from tests.endurance.gateway import gateway
 
 if TYPE_CHECKING:
@@ -40,13 +41,11 @@ def server() -> Iterator[LocalPostgres]:
 
 def on_server(url: str) -> Callable[[object], object]:
     """Return how to run a statement beside the engines, each on a connection of its own."""
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
 
     def run(statement: object) -> object:
-        engine = create_engine(url, isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
-            answer = connection.execute(statement).scalar()  # type: ignore[call-overload]
-        engine.dispose()
-        return answer
+            return connection.execute(statement).scalar()  # type: ignore[call-overload]
 
     return run
 
@@ -91,11 +90,9 @@ async def test_an_engine_hears_of_inserts_again_after_its_connection_was_lost(po
     for app in (live, elsewhere):
         app.action("act")(act)
     async with running(live):
-        while not await asyncio.to_thread(run, LISTENS):
-            continue
+        await asyncio.to_thread(wait_for, partial(run, LISTENS), within=40)
         await asyncio.to_thread(run, ENDS_CONNECTIONS)
-        while not await asyncio.to_thread(run, LISTENS):
-            continue
+        await asyncio.to_thread(wait_for, partial(run, LISTENS), within=40)
         began = monotonic()
         await elsewhere.schedule("act", {"thing_id": "t"}, at=PAST)
         await until(lambda: fired == ["t"])

@@ -18,6 +18,8 @@ from postdate.testing.runs import submitted_action
 from tests.endurance.conftest import running, until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     import httpx2
 
     from postdate.domain.outcome import Outcome
@@ -131,28 +133,33 @@ async def test_a_claim_that_was_on_its_way_when_it_stopped_is_not_run(
     await app.close()
 
 
-async def ignores(ctx: Context, payload: dict[str, object]) -> None:
-    """Go on for a while whatever happens."""
-    for _ in range(200):
-        try:
-            await asyncio.sleep(0.005)
-        except asyncio.CancelledError:
-            continue
+def deaf_until(over: asyncio.Event) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Return a handler that goes on until then, whatever happens."""
+
+    async def ignores(ctx: Context, payload: dict[str, object]) -> None:
+        while not over.is_set():
+            try:
+                await over.wait()
+            except asyncio.CancelledError:
+                continue
+
+    return ignores
 
 
 async def test_a_handler_that_ignores_its_time_limit_is_settled_without_it_and_keeps_its_slot(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("postdate.engine.run.CUT_OFF_SECONDS", 0.05)
-    runs = Runs()
+    runs, over = Runs(), asyncio.Event()
     with capture_logs() as logs:
-        action_type = runs.start(ignores, timeout=timedelta(milliseconds=50), concurrency=1)
+        action_type = runs.start(deaf_until(over), timeout=timedelta(milliseconds=50), concurrency=1)
         await runs.dispatcher.drain()
     (outcome,) = runs.outcomes
     assert isinstance(outcome, Unconfirmed)
     assert outcome.error == "no answer within 0.05 s; the handler did not end"
     assert [log["log_level"] for log in logs] == ["error"]
     assert runs.dispatcher.free_slots(action_type) == 0
+    over.set()
     await until(lambda: runs.freed)
     assert runs.dispatcher.free_slots(action_type) == 1
     assert len(runs.ended) == 1
@@ -184,12 +191,13 @@ async def test_a_lookup_is_bounded_too(monkeypatch: pytest.MonkeyPatch, deaf: bo
         raise ConnectionError("cut")
 
     async def lookup(ctx: Context, payload: dict[str, object]) -> Published:
-        await (ignores(ctx, payload) if deaf else asyncio.Event().wait())
+        await (deaf_until(over)(ctx, payload) if deaf else asyncio.Event().wait())
         return Published()
 
-    runs = Runs()
+    runs, over = Runs(), asyncio.Event()
     runs.start(act, lookup=lookup)
     await runs.dispatcher.drain()
+    over.set()
     said = "no answer within 0.05 s"
     doubt = f"{said}; the handler did not end" if deaf else f"ConnectionError: cut; asked: {said}"
     assert [str(outcome) for outcome in runs.outcomes] == [doubt]
@@ -213,10 +221,10 @@ async def test_a_run_that_is_cut_off_while_the_engine_stops_is_not_asked_about()
 
 async def test_the_grace_begins_when_the_stop_is_asked_for(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     app = Postdate(database_url, settings=Settings(stop_grace=timedelta(seconds=30)))
-    graces: list[float] = []
+    graces: list[float | None] = []
 
     async def drain(self: Dispatcher, grace: float | None = None) -> None:
-        graces.append(grace or 0.0)
+        graces.append(grace)
 
     monkeypatch.setattr(Dispatcher, "drain", drain)
     async with app._engine([]) as engine:

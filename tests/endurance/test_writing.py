@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +11,7 @@ from sqlalchemy.exc import ProgrammingError
 from structlog.testing import capture_logs
 
 from postdate import Context, EngineBroken, NewAction, OutcomesUnwritten, Postdate, Reason, Status
+from postdate.clock import ManualClock
 from postdate.engine import settler
 from postdate.engine.rounds import Rounds
 from postdate.engine.settle import settle_set
@@ -103,7 +104,7 @@ async def test_what_only_one_row_is_refused_for_holds_no_other_back_and_is_tried
     app: Postdate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A trigger of the host's, a right that is missing: all others are written at once, this one when it may be."""
-    monkeypatch.setattr(settler, "_LOCKED_PAUSE", 0.01)
+    monkeypatch.setattr(settler, "_REFUSED_PAUSE", 0.01)
     poisoned, *others = await scheduled(app, 20)
     refusing = Refusing(poisoned, ProgrammingError("settle", {}, Exception("not before Monday")))
     monkeypatch.setattr(settler, "settle_set", refusing)
@@ -120,7 +121,7 @@ async def test_what_only_one_row_is_refused_for_holds_no_other_back_and_is_tried
 async def test_what_is_refused_for_ever_is_given_up_and_shown_as_unconfirmed(
     app: Postdate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settler, "_LOCKED_PAUSE", 0.0)
+    monkeypatch.setattr(settler, "_REFUSED_PAUSE", 0.0)
     poisoned, *others = await scheduled(app, 5)
     monkeypatch.setattr(settler, "settle_set", Refusing(poisoned, LookupError("a bug")))
     with capture_logs() as logs:
@@ -129,6 +130,11 @@ async def test_what_is_refused_for_ever_is_given_up_and_shown_as_unconfirmed(
     assert (await app.get(poisoned)).status is Status.SUBMITTED
     errors = [log for log in logs if log["log_level"] == "error"]
     assert [(log["action"], log["error"]) for log in errors] == [(str(poisoned), "a bug")]
+    later = app.on(app.settings.database_url, clock=ManualClock(app.kernel.clock.now() + timedelta(hours=1)))
+    assert (await later.tick()).recovered == 1
+    await later.close()
+    found = await app.get(poisoned)
+    assert (found.status, found.reason) == (Status.FAILED, Reason.UNCONFIRMED)
 
 
 async def test_a_settler_that_dies_ends_the_engine_and_says_of_what(
