@@ -107,27 +107,28 @@ class ActionType:
     def dump(self, payload: object, *, target: str | None = None) -> dict[str, object]:
         """Return `payload` (a model or a mapping) as the JSON object to store for an action to that target.
 
+        It has the names of the model's fields, not their aliases: by `thing_id` the database knows a thing.
         Raises `InvalidPayload` naming the field and the rule, or what `admit` raises.
         """
-        plain = payload.model_dump(mode="json") if isinstance(payload, BaseModel) else payload
+        plain = payload.model_dump(mode="json", by_alias=False) if isinstance(payload, BaseModel) else payload
         if not isinstance(plain, Mapping):
             raise InvalidPayload(field="payload", rule="must be a JSON object", value=payload)
         stored = checked(dict(plain))
         loaded = self.load(stored)
         if self.admit is not None:
             self.admit(loaded, target)
-        if self.payload is None or (type(loaded) is type(payload) and loaded == payload):
+        if self.payload is None or _same(loaded, payload):
             return stored
-        dumped = self.payload.dump_python(loaded, mode="json")
+        dumped = self.payload.dump_python(loaded, mode="json", by_alias=False)
         # by their texts: `==` takes 1, 1.0 and True for one
         return stored if repr(dumped) == repr(stored) else checked(dumped)
 
     def load(self, stored: Mapping[str, object]) -> Any:
-        """Return the stored payload as the handler wants it. Raises `InvalidPayload`."""
+        """Return the stored payload as the handler wants it, its fields by name or alias. Raises `InvalidPayload`."""
         if self.payload is None:
             return stored
         try:
-            return self.payload.validate_python(stored)
+            return self.payload.validate_python(stored, by_alias=True, by_name=True)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(("payload", *map(str, first["loc"])))
@@ -135,6 +136,11 @@ class ActionType:
         except Exception as error:  # a validator's: Pydantic lets through what is no ValueError
             rule = f"cannot be validated: {type(error).__name__}: {text.cleaned(error, limit=200)}"
             raise InvalidPayload(field="payload", rule=rule) from error
+
+
+def _same(loaded: object, payload: object) -> bool:
+    """Whether a model came back as it went in, by every field: one with an `__eq__` of its own may overlook some."""
+    return type(loaded) is type(payload) and type(loaded).__eq__ is BaseModel.__eq__ and loaded == payload
 
 
 def _rule(found: ErrorDetails) -> str:

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 
 from postdate import Context, Invalid, InvalidPayload, InvalidText, Postdate, UnknownActionType
 from postdate.registry import ActionType, Registry, payload_adapter
@@ -46,6 +46,50 @@ def typed() -> ActionType:
 def test_a_typed_payload_is_validated_and_stored_in_full() -> None:
     assert typed().dump({"thing_id": "p1", "likes": "3"}) == {"thing_id": "p1", "likes": 3}
     assert typed().dump(Post(thing_id="p1")) == {"thing_id": "p1", "likes": 0}
+
+
+class Trimmed(BaseModel):
+    thing_id: str
+
+    @field_validator("thing_id")
+    @classmethod
+    def trim(cls, value: str) -> str:
+        return value.strip()
+
+
+class Overlooking(Trimmed):
+    """A model as an ORM's: two are one whatever their fields say."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("model", [Trimmed, Overlooking])
+def test_a_thing_is_stored_as_its_validator_puts_it_however_the_model_came_about(model: type[Trimmed]) -> None:
+    """P26: else its key would be another one."""
+    kind = ActionType(name="publish_post", handler=publish, payload=TypeAdapter(model))
+    changed = model(thing_id="p1")
+    changed.thing_id = " p1 "
+    for payload in (model(thing_id=" p1 "), {"thing_id": " p1 "}, model.model_construct(thing_id=" p1 "), changed):
+        assert kind.dump(payload) == {"thing_id": "p1"}
+
+
+class Aliased(BaseModel):
+    model_config = ConfigDict(extra="forbid", serialize_by_alias=True)
+
+    thing_id: str = Field(alias="thingId")
+    likes: int = Field(default=0, validation_alias="likeCount")
+
+
+@pytest.mark.parametrize("payload", [Aliased(thingId="p1"), {"thingId": "p1"}, {"thing_id": "p1"}])
+def test_a_model_with_aliases_is_stored_by_the_names_of_its_fields_and_read_by_either(payload: object) -> None:
+    """P26: `thing_id` is what the database knows a thing by; and what was taken in is never refused when it is due."""
+    kind = ActionType(name="publish_post", handler=publish, payload=TypeAdapter(Aliased))
+    stored = kind.dump(payload)
+    assert stored == {"thing_id": "p1", "likes": 0}
+    assert kind.load(stored) == kind.load({"thingId": "p1"}) == Aliased(thingId="p1")
 
 
 @pytest.mark.parametrize(
