@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from postdate.domain.rule import RuleStatus
 from postdate.engine.renaming import BAND, meant_now, rename_occurrences
 from postdate.store.decided import decided_page
-from postdate.store.owners import missing_owners
-from postdate.store.rules import find_rule, find_rules, hold_rule
+from postdate.store.rules import find_rules, hold_rule_behind_owners
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,12 +49,7 @@ def _shifted_rules(tx: Transaction, *, lines: Sequence[RuleOccurrence]) -> list[
 
 
 def _rename_of(kernel: Kernel, tx: Transaction, *, rule_id: UUID, now: datetime) -> int:
-    seen = find_rule(tx, rule_id)
-    if seen is None:
-        return 0
-    # Before the rule: whoever deletes an owner takes the owner first, and what it owns afterwards.
-    missing_owners(tx, workspaces=[seen.workspace_id], users=[seen.user_id])
-    rule = hold_rule(tx, rule_id)
+    rule = hold_rule_behind_owners(tx, rule_id)
     if rule is None or rule.status is RuleStatus.ENDED:
         return 0
     return len(rename_occurrences(kernel, tx, rule, {}, now=now))

@@ -22,7 +22,7 @@ from postdate.engine.withdraw import withdraw_window
 from postdate.store.actions import insert_actions
 from postdate.store.decided import last_moves, moved_lines, take_up_moved
 from postdate.store.occurrences import claim_lines, last_runs, skip_lines, turns
-from postdate.store.owners import missing_owners
+from postdate.store.owners import hold_existing_owners
 from postdate.store.rules import calendars_in_change, hold_rules_to_look_at, holidays, note_looks, rules_to_look_at
 
 if TYPE_CHECKING:
@@ -98,8 +98,9 @@ def look_at_batch(kernel: Kernel, tx: Transaction, *, now: datetime) -> ExpandRe
     found = rules_to_look_at(tx, now=now, limit=BATCH)
     if not found:
         return ExpandReport()
-    # Before the rules: whoever deletes an owner takes the owner first, and what it owns afterwards.
-    missing_owners(tx, workspaces={each for each, _ in found.values()}, users={each for _, each in found.values()})
+    hold_existing_owners(
+        tx, workspaces={each for each, _ in found.values()}, users={each for _, each in found.values()}
+    )
     return look_at(kernel, tx, hold_rules_to_look_at(tx, list(found), now=now), now=now)
 
 

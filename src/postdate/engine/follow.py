@@ -17,7 +17,7 @@ from postdate.hooks import tell_settled
 from postdate.store.actions import insert_actions
 from postdate.store.events import append_events, event_row
 from postdate.store.outcomes import withdraw_queued
-from postdate.store.owners import missing_owners
+from postdate.store.owners import hold_existing_owners
 from postdate.store.passing import passes
 from postdate.store.queue import hold_queued
 from postdate.store.reading import find_actions
@@ -67,8 +67,7 @@ async def follow(kernel: Kernel, shifts: Sequence[Shift], *, now: datetime) -> t
 def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, now: datetime) -> set[UUID]:
     """Replace those of the actions that are queued and in nobody's hand, and return them. Raises `NotAdmitted`."""
     by_id = {each.intended.action_id: each for each in shifts}
-    # Before any of their actions, as every verb does. With an owner who is missing the actions are gone, too.
-    missing_owners(
+    hold_existing_owners(
         tx,
         workspaces={each.intended.workspace_id for each in shifts},
         users={each.intended.user_id for each in shifts},

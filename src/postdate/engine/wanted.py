@@ -10,7 +10,7 @@ from postdate.domain.action import RECONCILER, Request
 from postdate.domain.moment import expiry, moment
 from postdate.domain.reconcile import Replace
 from postdate.errors import Invalid, PostdateError
-from postdate.store.owners import PROFILE, WORKSPACE, missing_owners
+from postdate.store.owners import PROFILE, WORKSPACE, hold_existing_owners
 from postdate.store.schema import SYSTEM_PROFILE
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def wanted(
             refused[key] = error
     if requests:
         users = {request.user_id for request in requests.values()}
-        missing = missing_owners(tx, workspaces={scope.workspace_id}, users=users)
+        missing = hold_existing_owners(tx, workspaces={scope.workspace_id}, users=users)
         refused |= {key: lack for key, request in requests.items() if (lack := _ownerless(request, missing))}
     return Wanted(requests={key: one for key, one in requests.items() if key not in refused}, refused=refused)
 

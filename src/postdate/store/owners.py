@@ -28,15 +28,19 @@ def hold_owners(tx: Transaction, *, workspaces: Iterable[UUID | None], users: It
 
     Raises `OwnerNotFound` naming the first that does not exist.
     """
-    missing = missing_owners(tx, workspaces=workspaces, users=users)
+    missing = hold_existing_owners(tx, workspaces=workspaces, users=users)
     for error in missing.values():
         raise error
 
 
-def missing_owners(
+def hold_existing_owners(
     tx: Transaction, *, workspaces: Iterable[UUID | None], users: Iterable[UUID]
 ) -> dict[tuple[str, UUID], OwnerNotFound]:
-    """Hold the owners that exist, and return an error for each that does not: by what it is, and its id."""
+    """Keep those of these owners that exist from being deleted until the transaction ends, as `hold_owners` does.
+
+    It comes before anything of theirs is locked: whoever deletes an owner takes the owner first, and what it owns
+    afterwards. Returns an error for each owner that does not exist: by what it is, and its id.
+    """
     owners = {
         WORKSPACE: {workspace for workspace in workspaces if workspace is not None},
         PROFILE: set(users) - {SYSTEM_PROFILE},  # which cannot be deleted

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Text, bindparam, delete, func, insert, literal, literal_column, select, update
 
 from postdate.domain.rule import RecurringRule, RuleStatus
+from postdate.store.owners import hold_existing_owners
 from postdate.store.sets import one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text
 
 if TYPE_CHECKING:
@@ -54,6 +55,15 @@ def hold_rule(tx: Transaction, rule_id: UUID) -> RecurringRule | None:
     r = tx.tables.recurring_schedules
     row = tx.execute(select(r).where(r.c.id == rule_id).with_for_update()).mappings().one_or_none()
     return None if row is None else _rule(row)
+
+
+def hold_rule_behind_owners(tx: Transaction, rule_id: UUID) -> RecurringRule | None:
+    """Return the rule, held as `hold_rule` does, and its owners before it; None where the rule or an owner is gone."""
+    seen = find_rule(tx, rule_id)
+    if seen is None:
+        return None
+    missing = hold_existing_owners(tx, workspaces=[seen.workspace_id], users=[seen.user_id])
+    return None if missing else hold_rule(tx, rule_id)
 
 
 def page_of_rules(

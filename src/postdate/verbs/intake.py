@@ -22,7 +22,7 @@ from postdate.errors import (
 from postdate.store.actions import active_keys, guarded_keys, insert_actions, overlap_holder
 from postdate.store.events import append_events, event_row
 from postdate.store.idempotency import Entry, find_keys, release_keys, take_keys
-from postdate.store.owners import PROFILE, WORKSPACE, missing_owners
+from postdate.store.owners import PROFILE, WORKSPACE, hold_existing_owners
 from postdate.store.reading import find_actions
 from postdate.verbs.arguments import owner_id, user_id
 
@@ -127,7 +127,7 @@ class Intake:
 
     def _drop_ownerless(self, requests: dict[int, Request]) -> None:
         owners = requests.values()
-        missing = missing_owners(
+        missing = hold_existing_owners(
             self.tx, workspaces={r.workspace_id for r in owners}, users={r.user_id for r in owners}
         )
         for place, request in list(requests.items()) if missing else ():

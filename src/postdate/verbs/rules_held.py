@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from postdate.domain.rule import RuleStatus
 from postdate.errors import RuleMoveRefused, RuleNotFound
 from postdate.store.events import append_events, event_row
-from postdate.store.owners import hold_owners
-from postdate.store.rules import find_rule, hold_rule
+from postdate.store.rules import find_rule, hold_rule_behind_owners
 from postdate.verbs.arguments import actor_name, note_text, rule_uuid
 
 if TYPE_CHECKING:
@@ -38,12 +37,10 @@ class Hand:
 
         Raises `RuleNotFound`, or `RuleMoveRefused` unless ended ones will do.
         """
-        seen = existing_rule(self.tx, rule_uuid(rule))
-        # Before the rule: whoever deletes an owner takes the owner first, and what it owns afterwards.
-        hold_owners(self.tx, workspaces=[seen.workspace_id], users=[seen.user_id])
-        held = hold_rule(self.tx, seen.id)
+        rule_id = rule_uuid(rule)
+        held = hold_rule_behind_owners(self.tx, rule_id)
         if held is None:
-            raise RuleNotFound(seen.id)
+            raise RuleNotFound(rule_id)
         if held.status is RuleStatus.ENDED and not ended_too:
             raise RuleMoveRefused(held.id, verb=verb, status=held.status)
         return held
