@@ -33,4 +33,4 @@ def test_every_status_and_every_move_is_explained() -> None:
 def test_every_reason_is_given_by_some_code() -> None:
     source = "".join(code_that_moves())
     assert not {reason for reason in Reason if f"Reason.{reason.name}" not in source}
-    assert "started_at=now" in (SOURCES / "store" / "queue.py").read_text("utf-8")
+    assert "started_at=begins" in (SOURCES / "store" / "queue.py").read_text("utf-8")
