@@ -67,7 +67,14 @@ class RawLoop:
         until = db.instant(now + LEASE)
         with db.transaction():
             db.run(sent.terms)
-            claimed = db.run(sent.claim, token=db.uuid(token), until=until, now=db.instant(now), at_most=limit)
+            claimed = db.run(
+                sent.claim,
+                token=db.uuid(token),
+                until=until,
+                now=db.instant(now),
+                at_most=limit,
+                due_by=db.instant(now),
+            )
             action_ids = [row[0] for row in claimed]
             for row in db.run(sent.read, ids=db.set_of(action_ids)):
                 db.json(row[self._payload])
