@@ -22,6 +22,9 @@ SEPARATOR = "\x1f"
 RECONCILER = "reconciler"
 """The origin of what a source wants; `origin_id` is the source's name."""
 
+RECURRING = "recurring"
+"""The origin of a rule's actions; `origin_id` is the rule's id."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Intent:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from postdate.domain.action import ENGINE, Request
+from postdate.domain.action import ENGINE, RECURRING, Request
 from postdate.domain.expand import expand
 from postdate.domain.rule import RuleStatus, SkipReason, occurrence_name
 from postdate.domain.text import cleaned
-from postdate.engine.misfire import RECURRING
 from postdate.engine.withdraw import withdraw_window
 from postdate.store.actions import insert_actions
 from postdate.store.decided import last_moves, moved_lines, take_up_moved

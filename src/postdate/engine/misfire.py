@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from postdate.domain.action import RECURRING
 from postdate.domain.misfire import runs_late
 from postdate.domain.outcome import Skipped
 from postdate.domain.rule import RuleStatus, SkipReason
@@ -12,7 +13,7 @@ from postdate.domain.settle import settle
 from postdate.engine.settle import ending_of
 from postdate.errors import Invalid
 from postdate.store.occurrences import late_occurrences, skip_lines
-from postdate.store.rules import find_rule, holidays
+from postdate.store.rules import days_off, find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from postdate.engine.settle import Ending
     from postdate.store.occurrences import LateOccurrence
     from postdate.store.transaction import Transaction
-
-RECURRING = "recurring"
-"""The origin of a rule's actions."""
 
 _PROMPT = timedelta(seconds=1)
 """What begins within this is not late: no grace is shorter."""
@@ -68,7 +66,7 @@ def _has_more(tx: Transaction, found: LateOccurrence, *, now: datetime) -> bool:
         rule = find_rule(tx, found.rule_id)
         if rule is None or rule.status is not RuleStatus.ACTIVE:
             return False
-        days = holidays(tx, [rule.holidays])[rule.holidays] if rule.holidays is not None else ()
+        days = days_off(tx, rule)
         return next(rule.occurrences(found.decided_upto, now, holidays=days), None) is not None
     except (Invalid, TypeError, ValueError):  # a row that makes no sense stops no claim: the expander tells of it
         return False

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, case, func, literal, literal_column, null, select, tuple_, update
 
+from postdate.domain.action import RECURRING
 from postdate.domain.intent import Intended
 from postdate.store.actions import intent_of
 
@@ -129,7 +130,7 @@ def _intended(row: Row[Any]) -> Intended:
         publish_at=row.publish_at,
         expires_at=row.expires_at,
         intent=intent_of(row),
-        rule_id=row.origin_id if row.origin == "recurring" else None,
+        rule_id=row.origin_id if row.origin == RECURRING else None,
     )
 
 

@@ -20,6 +20,7 @@ from sqlalchemy import (
     update,
 )
 
+from postdate.domain.action import RECURRING
 from postdate.domain.expand import Turn
 from postdate.domain.rule import OccurrenceState, RuleOccurrence, SkipReason
 from postdate.store.sets import one_of, rowset, rowset_named, rowset_texts
@@ -230,7 +231,7 @@ def queued_of(tx: Transaction, rule_id: UUID) -> list[QueuedOccurrence]:
     found = (
         select(a.c.id.label("action_id"), a.c.action_type, a.c.publish_at, a.c.occurrence)
         .select_from(a.join(q, q.c.action_id == a.c.id))
-        .where(a.c.origin == "recurring", a.c.origin_id == str(rule_id), q.c.lease_until.is_(None))
+        .where(a.c.origin == RECURRING, a.c.origin_id == str(rule_id), q.c.lease_until.is_(None))
         .order_by(a.c.publish_at, a.c.id)
     )
     return [QueuedOccurrence(**row) for row in tx.execute(found).mappings()]

@@ -198,6 +198,11 @@ def holidays(tx: Transaction, calendars: Collection[str]) -> dict[str, dict[str,
     return found
 
 
+def days_off(tx: Transaction, rule: RecurringRule) -> Mapping[str, str | None]:
+    """Return the holidays that a rule leaves out; none where it has no calendar."""
+    return {} if rule.holidays is None else holidays(tx, [rule.holidays])[rule.holidays]
+
+
 def _active(tx: Transaction) -> Any:
     # written out, so that every plan sees that the partial index of what is to be looked at will do
     return literal_column(f"'{RuleStatus.ACTIVE}'", tx.tables.recurring_schedules.c.status.type)

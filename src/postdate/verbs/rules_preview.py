@@ -15,7 +15,7 @@ from postdate.errors import Invalid
 from postdate.store.decided import moved_lines
 from postdate.store.occurrences import lines_of, queued_of
 from postdate.store.reading import find_actions
-from postdate.store.rules import holidays
+from postdate.store.rules import days_off
 from postdate.store.schema import SYSTEM_PROFILE
 from postdate.verbs.arguments import owner_id, rule_uuid
 from postdate.verbs.rule_terms import UNCHANGED, Recurrence, by_name, terms
@@ -103,7 +103,7 @@ def _upcoming(tx: Transaction, rule: RecurringRule, n: int, since: datetime) -> 
     elsewhere = sum(decided.told(at).publish_at != at for at in decided.instants)  # as many others take their places
     nominal: Iterable[datetime] = ()
     if rule.status is not RuleStatus.ENDED:
-        days = holidays(tx, [rule.holidays])[rule.holidays] if rule.holidays is not None else ()
+        days = days_off(tx, rule)
         nominal = islice(rule.occurrences(since, holidays=days), n + elsewhere)
     told = [decided.told(at) for at in {*nominal, *decided.coming}]
     coming = (each for each in told if _happens_at(each) > since)

@@ -16,7 +16,7 @@ from postdate.store.actions import insert_actions
 from postdate.store.occurrences import find_line, queued_of, write_line
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.reading import find_action
-from postdate.store.rules import holidays, save_rule
+from postdate.store.rules import days_off, save_rule
 from postdate.verbs.arguments import DEFAULT_ACTOR
 from postdate.verbs.intake import why_refused
 from postdate.verbs.read import existing
@@ -176,7 +176,7 @@ def _occurrence(tx: Transaction, rule: RecurringRule, named: datetime | str) -> 
     at = named_instant(rule, named, field="occurrence")
     line = find_line(tx, rule.id, at)
     if line is None:
-        days = holidays(tx, [rule.holidays])[rule.holidays] if rule.holidays is not None else ()
+        days = days_off(tx, rule)
         if not rule.fires_at(at, holidays=days):
             raise OccurrenceNotFound(rule.id, at)
     return at, line
