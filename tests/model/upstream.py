@@ -15,7 +15,7 @@ from postdate import Desired, Insert, Keep, Parent, Planned, Postdate, Reason, R
 from postdate.clock import ManualClock
 from postdate.domain.settle import Policy, settle
 from postdate.engine import fulfil
-from postdate.engine.claim import claim_round
+from postdate.engine.claim import Claimer, claim_round
 from postdate.engine.reconcile import Reconciler
 from postdate.engine.recover import Recovery
 from postdate.engine.settle import ending_of, settle_set
@@ -144,11 +144,8 @@ class World:
             setattr(fulfil, function, real)
 
     def claim(self) -> Sequence[Claimed]:
-        now, token = self.now, uuid4()
-        free, margin = {TYPE: 3}, timedelta(minutes=1)
-        found = self._written(
-            lambda tx: claim_round(tx, free, self.types, now=now, lease=LEASE, margin=margin, token=token, worker="w")
-        )
+        claimer = Claimer(worker="w", token=uuid4(), lease=LEASE, margin=timedelta(minutes=1))
+        found = self._written(lambda tx: claim_round(tx, claimer, {TYPE: 3}, self.types, now=self.now))
         runnable: Sequence[Claimed] = found.runnable
         return runnable
 

@@ -25,7 +25,7 @@ from postdate import (
 from postdate.clock import ManualClock
 from postdate.domain.action import Request
 from postdate.domain.settle import Policy, settle
-from postdate.engine.claim import ClaimRound, claim_round
+from postdate.engine.claim import Claimer, ClaimRound, claim_round
 from postdate.engine.dispatch import Dispatcher
 from postdate.engine.recover import Recovery
 from postdate.engine.settle import ending_of, settle_set
@@ -172,7 +172,8 @@ class World:
         free, now = dict.fromkeys(TYPES, limit), self.clock.now()
 
         def claim(tx: Transaction) -> ClaimRound:
-            return claim_round(tx, free, self.types, now=now, lease=LEASE, margin=MARGIN, token=uuid4(), worker="model")
+            claimer = Claimer(worker="model", token=uuid4(), lease=LEASE, margin=MARGIN)
+            return claim_round(tx, claimer, free, self.types, now=now)
 
         return self._written(claim).runnable
 

@@ -12,7 +12,7 @@ from sqlalchemy import case, exists, func, or_, select
 from postdate import ActionType, NewAction, Postdate, Published, Rejected, Unconfirmed
 from postdate.clock import ManualClock
 from postdate.domain.settle import Policy, settle
-from postdate.engine.claim import claim_round
+from postdate.engine.claim import Claimer, claim_round
 from postdate.engine.settle import ending_of, settle_set
 from postdate.store.queue import still_leased
 
@@ -84,8 +84,8 @@ class Stage:
     def claim(self, tx: Transaction, *, slots: int = 500, now: datetime = NOON) -> Sequence[Claimed]:
         """Claim as the engine does, and return what is to run."""
         free = dict.fromkeys(self.types, slots)
-        claimed = claim_round(tx, free, self.types, now=now, lease=LEASE, margin=MARGIN, token=uuid4(), worker="race")
-        return claimed.runnable
+        claimer = Claimer(worker="race", token=uuid4(), lease=LEASE, margin=MARGIN)
+        return claim_round(tx, claimer, free, self.types, now=now).runnable
 
     def running(self, things: Sequence[str]) -> list[Claimed]:
         """Schedule a post of each thing and claim them, in this order."""

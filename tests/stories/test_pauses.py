@@ -23,7 +23,7 @@ from postdate import (
     Reason,
     Status,
 )
-from postdate.engine.claim import ClaimRound, claim_round
+from postdate.engine.claim import Claimer, ClaimRound, claim_round
 from postdate.testing.factories import make_workspace
 from tests.stories.conftest import NOON, running, until
 
@@ -228,16 +228,8 @@ def one_round(app: Postdate) -> tuple[ClaimRound, int]:
 
     with app.kernel.transaction(None) as tx:
         event.listen(tx.connection, "before_cursor_execute", count)
-        round_ = claim_round(
-            tx,
-            {"mail": 5},
-            {"mail": app.kernel.registry["mail"]},
-            now=NOON,
-            lease=A_MINUTE,
-            margin=A_MINUTE,
-            token=uuid4(),
-            worker="here",
-        )
+        claimer = Claimer(worker="here", token=uuid4(), lease=A_MINUTE, margin=A_MINUTE)
+        round_ = claim_round(tx, claimer, {"mail": 5}, {"mail": app.kernel.registry["mail"]}, now=NOON)
         event.remove(tx.connection, "before_cursor_execute", count)
     return round_, len(statements)
 
@@ -248,7 +240,7 @@ async def test_a_crowd_is_put_on_hold_by_the_first_claim_that_meets_it(app: Post
     await schedule(app, "behind")
     await app.pause(workspace=paused)
     met, _ = one_round(app)
-    assert (met.held, len(met.runnable), met.claimed) == (300, 0, 300)
+    assert (met.held, len(met.runnable), met.due_count) == (300, 0, 300)
     following, _ = one_round(app)
     assert (following.held, [one.action.payload["text"] for one in following.runnable]) == (0, ["behind"])
 

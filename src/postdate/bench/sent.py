@@ -15,7 +15,7 @@ from postdate.bench.subject import ACTION_TYPE, LEASE, Post, application, new_ac
 from postdate.clock import host_time
 from postdate.domain.outcome import Published
 from postdate.domain.settle import settle
-from postdate.engine.claim import claim_round
+from postdate.engine.claim import Claimer, claim_round
 from postdate.engine.settle import ending_of, settle_set
 
 if TYPE_CHECKING:
@@ -81,10 +81,8 @@ def _schedule_one(app: Postdate, place: Place, tx: Transaction) -> None:
 def _fire_one(app: Postdate, tx: Transaction) -> None:
     now = host_time() + 2 * _AHEAD
     types = {ACTION_TYPE: app.kernel.registry[ACTION_TYPE]}
-    margin, token = app.kernel.settings.lease_margin, uuid4()
-    claimed = claim_round(
-        tx, {ACTION_TYPE: 1}, types, now=now, lease=LEASE, margin=margin, token=token, worker="raw"
-    ).runnable
+    claimer = Claimer(worker="raw", token=uuid4(), lease=LEASE, margin=app.kernel.settings.lease_margin)
+    claimed = claim_round(tx, claimer, {ACTION_TYPE: 1}, types, now=now).runnable
     policy = types[ACTION_TYPE].policy
     endings = [
         ending_of(one, settle(Published(provider_id="raw"), attempt_count=1, policy=policy, now=now, jitter=0.0))

@@ -48,65 +48,93 @@ class ClaimRound:
     """Whether nothing was claimed, since the whole installation is on hold."""
 
     @property
-    def claimed(self) -> int:
+    def due_count(self) -> int:
         """How many due actions were found."""
         return len(self.runnable) + self.settled + self.held
+
+    def __add__(self, other: ClaimRound) -> ClaimRound:
+        """Return what both brought together."""
+        return ClaimRound(
+            runnable=[*self.runnable, *other.runnable],
+            settled=self.settled + other.settled,
+            held=self.held + other.held,
+            stopped=self.stopped | other.stopped,
+            barred=self.barred or other.barred,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claimer:
+    """Who claims in a round, for how long, and where those live for whom it claims.
+
+    A claim lasts as long as its type's time-out, at most `lease`, and the margin; longer runs are renewed. All of the
+    round's claims have one token, by which the engine finds them again if it never hears whether they were committed.
+    """
+
+    worker: str
+    token: UUID
+    lease: timedelta
+    margin: timedelta
+    zone_of: ZoneOf | None = None
 
 
 def claim_round(
     tx: Transaction,
+    claimer: Claimer,
     free: Mapping[str, int],
     types: Mapping[str, ActionType],
     *,
     now: datetime,
-    lease: timedelta,
-    margin: timedelta,
-    token: UUID,
-    worker: str,
-    zone_of: ZoneOf | None = None,
     seen: datetime | None = None,
     due_by: datetime | None = None,
 ) -> ClaimRound:
     """Claim what is due, for each type at most its free slots, and settle or hold at once what must not run.
 
-    A claim lasts as long as its type's time-out, at most `lease`, and the margin; longer runs are renewed. All of the
-    round's claims have one token, by which the engine finds them again if it never hears whether they were committed.
     Nothing is claimed from a database on hold, or from one that has lost the tick `seen`. What is due by `due_by`, a
     little later than `now`, is claimed ahead, as of then.
     """
-    due_by = due_by or now
     terms = claim_terms(tx)
     if terms.held or gone_back(terms.last_tick_at, seen):
         return ClaimRound(runnable=(), settled=0, barred=True)
     stopped = stopped_types(terms.pauses)
-    runnable: list[Claimed] = []
-    settled = held = 0
+    found = ClaimRound(runnable=(), settled=0, stopped=stopped & set(free))
     for name, slots in free.items():
-        if name in stopped:
-            continue
-        claimed = claim_due(
-            tx,
-            action_type=name,
-            now=now,
-            due_by=due_by,
-            limit=min(slots, BATCH),
-            lease_token=token,
-            lease_until=lease_end(types[name], now=due_by, lease=lease, margin=margin),
-            worker=worker,
-        )
-        barred = _barred(claimed)
-        left = _without(claimed, {ending.action_id for ending in barred})
-        on_hold, more = _held(tx, left, terms, action_type=name, token=token, now=now)
-        left = _without(left, on_hold)
-        not_run_late = missed(tx, left, types[name].policy, now=now)
-        left = _without(left, {ending.action_id for ending in not_run_late})
-        deferred = _deferred(tx, left, types[name], terms, now=due_by, zone_of=zone_of)
-        endings = [*barred, *not_run_late, *deferred]
-        settle_set(tx, types, endings, now=now)
-        runnable += _without(left, {ending.action_id for ending in deferred})
-        settled += len(endings)
-        held += len(on_hold) + more
-    return ClaimRound(runnable=runnable, settled=settled, held=held, stopped=stopped & set(free))
+        if name not in stopped:
+            found += _claim_type(tx, claimer, types[name], slots, terms=terms, now=now, due_by=due_by or now)
+    return found
+
+
+def _claim_type(
+    tx: Transaction,
+    claimer: Claimer,
+    action_type: ActionType,
+    slots: int,
+    *,
+    terms: Terms,
+    now: datetime,
+    due_by: datetime,
+) -> ClaimRound:
+    """Claim what is due of one type."""
+    claimed = claim_due(
+        tx,
+        action_type=action_type.name,
+        now=now,
+        due_by=due_by,
+        limit=min(slots, BATCH),
+        lease_token=claimer.token,
+        lease_until=lease_end(action_type, now=due_by, lease=claimer.lease, margin=claimer.margin),
+        worker=claimer.worker,
+    )
+    endings = _expired_or_duplicate(claimed)
+    left = _without(claimed, endings)
+    on_hold, more = _held(tx, left, terms, action_type=action_type.name, token=claimer.token, now=now)
+    left = [one for one in left if one.action.id not in on_hold] if on_hold else left
+    not_run_late = missed(tx, left, action_type.policy, now=now)
+    left = _without(left, not_run_late)
+    deferred = _deferred(tx, left, action_type, terms, now=due_by, zone_of=claimer.zone_of)
+    endings += [*not_run_late, *deferred]
+    settle_set(tx, {action_type.name: action_type}, endings, now=now)
+    return ClaimRound(runnable=_without(left, deferred), settled=len(endings), held=len(on_hold) + more)
 
 
 def lease_end(action_type: ActionType, *, now: datetime, lease: timedelta, margin: timedelta) -> datetime:
@@ -114,25 +142,26 @@ def lease_end(action_type: ActionType, *, now: datetime, lease: timedelta, margi
     return now + min(action_type.timeout, lease) + margin
 
 
-def _without(claimed: Sequence[Claimed], action_ids: set[UUID]) -> Sequence[Claimed]:
-    return [one for one in claimed if one.action.id not in action_ids] if action_ids else claimed
+def _without(claimed: Sequence[Claimed], endings: Sequence[Ending]) -> Sequence[Claimed]:
+    ended = {ending.action_id for ending in endings}
+    return [one for one in claimed if one.action.id not in ended] if ended else claimed
 
 
-def _barred(claimed: Sequence[Claimed]) -> list[Ending]:
+def _expired_or_duplicate(claimed: Sequence[Claimed]) -> list[Ending]:
     """Return the ending of what must not run.
 
     The claim has looked at the guard once more: a caller's transaction above READ COMMITTED can pass its trigger (P66,
     P91).
     """
-    barred = []
+    endings = []
     for one in claimed:
         action = one.action
         begins = action.submitted_at
         if action.expires_at is not None and begins is not None and action.expires_at < begins:
-            barred.append(ending_of(one, expired(attempt_count=action.attempt_count)))
+            endings.append(ending_of(one, expired(attempt_count=action.attempt_count)))
         elif one.guarded:
-            barred.append(ending_of(one, duplicate(attempt_count=action.attempt_count)))
-    return barred
+            endings.append(ending_of(one, duplicate(attempt_count=action.attempt_count)))
+    return endings
 
 
 def _held(

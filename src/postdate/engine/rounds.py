@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from postdate.clock import monotonic
 from postdate.engine.alarm import AHEAD, NEAR
-from postdate.engine.claim import ClaimRound, claim_round, lease_end
+from postdate.engine.claim import Claimer, ClaimRound, claim_round, lease_end
 from postdate.engine.unheard import Unheard
 from postdate.store.queue import next_due
 
@@ -72,8 +72,8 @@ class Rounds:
             found = self._last = await self._claimed(free, seen)
             for claimed in found.runnable:
                 self._dispatcher.start(claimed, self._types[claimed.action.action_type])
-            due_count += found.claimed
-            if not found.claimed:
+            due_count += found.due_count
+            if not found.due_count:
                 break
         return due_count
 
@@ -117,19 +117,14 @@ class Rounds:
         self._looked_at = now + self._ahead  # what is claimed ahead waits for its instant as a run that has not begun
         self._begun = token
         settings = self._kernel.settings
-        return claim_round(
-            tx,
-            free,
-            self._types,
-            now=now,
-            due_by=self._looked_at,
+        claimer = Claimer(
+            worker=self._worker,
+            token=token,
             lease=settings.lease,
             margin=settings.lease_margin,
-            token=token,
-            worker=self._worker,
             zone_of=self._kernel.zone_of,
-            seen=seen,
         )
+        return claim_round(tx, claimer, free, self._types, now=now, due_by=self._looked_at, seen=seen)
 
     def _lease_ends(self) -> set[datetime]:
         """Return when the leases of the last round of claims end."""
