@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Table
 
+    from postdate import Postdate
+
 OF_ITS_OWN = {"id", "action_id", "created_at", "submitted_at", "finished_at", "provider_id", "xid"}
 """Which columns name one row or one moment."""
 
@@ -44,6 +46,11 @@ def contents(here: Place) -> dict[str, list[dict[str, Any]]]:
     return {name: sorted(told, key=repr) for name, told in found.items()}
 
 
+async def ticked(app: Postdate) -> None:
+    await app.tick()
+    await app.close()
+
+
 def by_the_product(here: Place, then: Callable[[Any], object]) -> dict[str, list[dict[str, Any]]]:
     here.empty()
     app = application(here, concurrency=10, ran=lambda _: None)
@@ -54,7 +61,7 @@ def by_the_product(here: Place, then: Callable[[Any], object]) -> dict[str, list
 
 
 def test_what_it_inserts_and_what_it_settles_is_what_the_product_does(here: Place) -> None:
-    waiting, done = by_the_product(here, lambda _: None), by_the_product(here, lambda app: asyncio.run(app.tick()))
+    waiting, done = by_the_product(here, lambda _: None), by_the_product(here, lambda app: asyncio.run(ticked(app)))
     here.empty()
     with raw_loop(here) as loop:
         loop.insert(posts(0, 3), DUE)
