@@ -84,7 +84,7 @@ async def test_what_is_due_shortly_after_is_claimed_with_it(
 async def test_a_claim_ahead_that_is_handed_back_unheard_does_not_begin_early_either(
     app: Postdate, clock: ManualClock, ran: list[datetime], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever puts an action back does not make it due sooner."""
+    """What is handed back is due when it was before."""
     action = await app.schedule("act", {}, at=SOON)
     lost: list[Any] = []
     work = app.kernel.work

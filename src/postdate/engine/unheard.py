@@ -59,7 +59,7 @@ class Unheard:
                 action_id=held.action_id,
                 action_type=held.action_type,
                 lease_token=token,
-                settlement=never_started(attempt_count=held.attempt_count, now=now),
+                settlement=never_started(attempt_count=held.attempt_count, now=max(now, held.due_at)),  # claimed ahead
             )
             for held in held_under(tx, token, lease_ends=ends)
         ]

@@ -33,6 +33,7 @@ class Held:
     action_id: UUID
     action_type: str
     attempt_count: int
+    due_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ def held_under(tx: Transaction, lease_token: UUID, *, lease_ends: Collection[dat
     Their leases end at one of these instants: it is by them that they are found.
     """
     q = tx.tables.queue
-    found = select(q.c.action_id, q.c.action_type, q.c.attempt_count).where(
+    found = select(q.c.action_id, q.c.action_type, q.c.attempt_count, q.c.due_at).where(
         q.c.lease_token.is_not(None), one_of(tx, q.c.lease_until, lease_ends), q.c.lease_token == lease_token
     )
     return [Held(**row) for row in tx.execute(found).mappings()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, bindparam, case, delete, insert, literal_column, null, select, update
+from sqlalchemy import Text, bindparam, delete, insert, literal_column, null, select, update
 
 from postdate.domain.settle import Finished, Requeued, Settlement
 from postdate.domain.states import Cause, Reason, Status
@@ -199,12 +199,12 @@ def _requeue(
             q.c.lease_token == lease_token,
         )
         .values(
-            due_at=case((source.c.due_at > q.c.due_at, source.c.due_at), else_=q.c.due_at),  # never sooner than before
+            due_at=source.c.due_at,
             attempt_count=source.c.attempt_count,
             last_error=source.c.last_error,
             **lease_cleared(),
         )
-        .returning(q.c.action_id, q.c.workspace_id, q.c.due_at)
+        .returning(q.c.action_id, q.c.workspace_id)
     ).all()
     append_events(tx, [_went_back(row, requeued[row.action_id], now=now, actor=actor) for row in returned])
     return frozenset(row.action_id for row in returned)
@@ -219,5 +219,5 @@ def _went_back(row: Any, back: Requeued, *, now: datetime, actor: str) -> dict[s
         actor=actor,
         error=back.error,
         attempt=back.attempt_count,
-        due_at=row.due_at.isoformat(),
+        due_at=back.due_at.isoformat(),
     )
