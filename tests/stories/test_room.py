@@ -1,17 +1,19 @@
-"""When does the engine look for more to run, before the outcomes of what it ran are written?"""
+"""When does the engine look for more to run, and how do many runs begin at once?"""
 
 from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from uuid import uuid4
+from uuid import UUID, uuid4
 
-from postdate import ActionType, Context
+from postdate import ActionType, Context, NewAction, Postdate, Status
 from postdate.clock import ManualClock
 from postdate.domain.action import Claimed
 from postdate.engine.dispatch import Dispatcher
+from postdate.engine.rounds import PORTION
 from postdate.testing.runs import NOW, submitted_action
+from tests.stories.conftest import NOON
 
 if TYPE_CHECKING:
     import httpx2
@@ -57,3 +59,24 @@ async def test_it_waits_for_the_settle_where_slots_had_been_left_free() -> None:
     assert runs.said == 0
     await runs.run(1)
     assert runs.said == 0
+
+
+async def test_an_engine_that_is_cancelled_while_many_runs_begin_gives_back_those_that_have_not(app: Postdate) -> None:
+    """Runs begin in portions: no claim of the later ones is left behind."""
+    begun: list[UUID] = []
+
+    @app.action("act", concurrency=2 * PORTION)
+    async def act(ctx: Context, payload: dict[str, object]) -> None:
+        begun.append(ctx.action.id)
+        engine.cancel()
+
+    owner = UUID(int=0)
+    actions = [NewAction(action_type="act", payload={}, at=NOON, user=owner) for _ in range(PORTION + 10)]
+    await app.schedule_many(actions)
+    engine = asyncio.create_task(app.run())
+    await asyncio.wait([engine])
+    published = await app.list(status=Status.PUBLISHED, limit=2 * PORTION)
+    queued = await app.list(status=Status.QUEUED, limit=2 * PORTION)
+    assert {action.id for action in published} == set(begun)
+    assert len(begun) + len(queued) == len(actions)
+    assert {action.attempt_count for action in queued} == {0}
