@@ -41,7 +41,7 @@ class Bench:
         self.app, self.clock = app, clock
         self.ended: list[Ended] = []
         http: httpx2.AsyncClient = None  # type: ignore[assignment]  # no handler asks for it
-        self.dispatcher = Dispatcher(clock=clock, http=http, ended=self.ended.append, freed_late=lambda: None)
+        self.dispatcher = Dispatcher(clock=clock, http=http, ended=self.ended.append, has_room=lambda: None)
         self.renewal = Renewal(app.kernel, self.dispatcher, lambda: [ended.claimed for ended in self.ended])
 
     async def run(self, action_type: str, *, lasts: timedelta = LASTS) -> Claimed:

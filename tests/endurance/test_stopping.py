@@ -35,7 +35,7 @@ class Runs:
         self.freed: list[str] = []
         http: httpx2.AsyncClient = None  # type: ignore[assignment]  # no handler asks for it
         self.dispatcher = Dispatcher(
-            clock=ManualClock(NOON), http=http, ended=self.ended.append, freed_late=lambda: self.freed.append("late")
+            clock=ManualClock(NOON), http=http, ended=self.ended.append, has_room=lambda: self.freed.append("late")
         )
 
     def start(self, handler: Any, **limits: Any) -> ActionType:

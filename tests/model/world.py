@@ -205,7 +205,7 @@ class World:
     def recover(self) -> Sequence[Claimed]:
         """End lost leases, and forget expired keys, as a tick does; return what is to be asked about."""
         http: httpx2.AsyncClient = None  # type: ignore[assignment]  # nobody is asked here
-        dispatcher = Dispatcher(clock=self.clock, http=http, ended=print, freed_late=print)
+        dispatcher = Dispatcher(clock=self.clock, http=http, ended=print, has_room=print)
         recovery = Recovery(self.app.kernel, self.types, dispatcher, worker="recovery")
         now = self.clock.now()
         _, taken = self._written(lambda tx: recovery._recover(tx, now))

@@ -34,7 +34,7 @@ A_MINUTE = timedelta(minutes=1)
 def recovery_of(stage: Stage) -> Recovery:
     """Return the recovery of one more engine."""
     http: httpx2.AsyncClient = None  # type: ignore[assignment]  # no handler runs here
-    dispatcher = Dispatcher(clock=stage.app.kernel.clock, http=http, ended=print, freed_late=print)
+    dispatcher = Dispatcher(clock=stage.app.kernel.clock, http=http, ended=print, has_room=print)
     return Recovery(stage.app.kernel, stage.types, dispatcher, worker="recovery")
 
 

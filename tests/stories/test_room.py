@@ -27,7 +27,7 @@ class Runs:
         self.said = 0
         self.ends = asyncio.Event()
         self.action_type = ActionType(name="act", handler=self.act, concurrency=concurrency)
-        self.dispatcher = Dispatcher(clock=ManualClock(NOW), http=http, ended=lambda _: None, freed_late=self.note)
+        self.dispatcher = Dispatcher(clock=ManualClock(NOW), http=http, ended=lambda _: None, has_room=self.note)
 
     async def act(self, ctx: Context, payload: dict[str, object]) -> None:
         await self.ends.wait()

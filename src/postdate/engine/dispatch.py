@@ -40,14 +40,14 @@ class Dispatcher:
         clock: Clock,
         http: httpx2.AsyncClient,
         ended: Callable[[Ended], None],
-        freed_late: Callable[[], None],
+        has_room: Callable[[], None],
         endpoints: Callable[[Action], Endpoints] = lambda _: RememberedEndpoints(),
     ) -> None:
         self._clock = clock
         self._http = http
         self._endpoints = endpoints
         self._ended = ended
-        self._freed_late = freed_late
+        self._has_room = has_room
         self._runs: set[Run] = set()
         self._limits: dict[str, TimeLimit] = {}
         self._idle = asyncio.Event()
@@ -121,10 +121,10 @@ class Dispatcher:
         name = run.action_type.name
         self._taken[name] -= 1
         if run.over:  # settled without its handler: nobody else will say that there is room again
-            self._freed_late()
+            self._has_room()
         elif not self._taken[name] and name in self._filled:  # the next can be claimed while these are being written
             self._filled.discard(name)
-            self._freed_late()
+            self._has_room()
 
     def _context(self, claimed: Claimed, action_type: ActionType) -> Context:
         now = self._clock.now()

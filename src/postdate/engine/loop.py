@@ -81,19 +81,18 @@ class Engine:
         types: Sequence[ActionType],
         http: httpx2.AsyncClient,
         *,
-        worker: str | None = None,
         passes: Sequence[Pass] = (),
     ) -> None:
         self._kernel = kernel
         self._types = {action_type.name: action_type for action_type in types}
-        self._worker = worker or worker_name()
+        self._worker = worker_name()
         self._alarm = Alarm(kernel.clock)
         self._settler = Settler(kernel, self._types, written=self._alarm.ring)
         self._dispatcher = Dispatcher(
             clock=kernel.clock,
             http=http,
             ended=self._settler.add,
-            freed_late=self._alarm.ring,
+            has_room=self._alarm.ring,
             endpoints=lambda action: StoredEndpoints(kernel=kernel, action=action),
         )
         self._recovery = Recovery(kernel, self._types, self._dispatcher, worker=self._worker, ours=self._leases)

@@ -68,7 +68,7 @@ async def lookup_of(action_type: ActionType, action: Action, *, http: httpx2.Asy
 
 async def _ended(begin: Callable[[Dispatcher], None], http: httpx2.AsyncClient) -> Outcome:
     ended: list[Ended] = []
-    dispatcher = Dispatcher(clock=ManualClock(NOW), http=http, ended=ended.append, freed_late=lambda: None)
+    dispatcher = Dispatcher(clock=ManualClock(NOW), http=http, ended=ended.append, has_room=lambda: None)
     begin(dispatcher)
     await dispatcher.drain()
     return ended[0].outcome
