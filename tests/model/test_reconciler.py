@@ -96,6 +96,8 @@ class Machine(RuleBasedStateMachine):
         try:
             if sys.exception() is None:
                 self.come_to_rest()
+                self.unapprove_everything()
+                self.come_to_rest()
         finally:
             self.world.end()
 
@@ -122,6 +124,11 @@ class Machine(RuleBasedStateMachine):
     def unapprove(self, thing: str, network: str) -> None:
         if thing in self.world.upstream.posts:
             self.world.upstream.posts[thing].networks.pop(network, None)
+
+    def unapprove_everything(self) -> None:
+        """So that in every example something has to go that was made as it came to rest."""
+        for post in self.world.upstream.posts.values():
+            post.networks.clear()
 
     def end_a_post(self, thing: str, how: str) -> None:
         if thing not in self.world.upstream.posts:
