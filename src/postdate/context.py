@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from postdate.domain.action import Action
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Context:
     """What a handler knows beside its payload."""
 

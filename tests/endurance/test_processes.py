@@ -192,8 +192,8 @@ def test_engines_side_by_side_drain_a_queue_and_call_each_action_once(shop: Shop
     on_sqlite = shop.app.kernel.database.is_sqlite
     count, workers = (2_000, 2) if on_sqlite else (5_000, 4)
     things = [{"thing_id": str(number)} for number in range(count)]
+    started = [shop.working() for _ in range(workers)]
     shop.app.sync.schedule_many([NewAction(action_type="quick", payload=thing, at=NOW) for thing in things])
-    started = [shop.program.start("worker", SHOP, "--log-level", "warning") for _ in range(workers)]
 
     def is_empty() -> bool:
         assert [worker.said for worker in started if worker.process.poll() is not None] == []

@@ -61,7 +61,7 @@ class Bench:
             )
 
         (claimed,) = await self.app.kernel.work(claim)
-        self.dispatcher.start(claimed, self.app.kernel.registry[action_type])
+        self.dispatcher.take_up(claimed, self.app.kernel.registry[action_type]).call()
         await asyncio.sleep(0)
         return claimed
 

@@ -43,7 +43,7 @@ class Runs:
         action = submitted_action(action_type, {})
         lease_until = NOON + timedelta(hours=1)
         claimed = Claimed(action=action, lease_token=UUID(int=2), lease_until=lease_until, due_at=NOON)
-        self.dispatcher.start(claimed, action_type)
+        self.dispatcher.take_up(claimed, action_type).call()
         return action_type
 
     @property

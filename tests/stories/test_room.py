@@ -10,8 +10,8 @@ from uuid import UUID, uuid4
 from postdate import ActionType, Context, NewAction, Postdate, Status
 from postdate.clock import ManualClock
 from postdate.domain.action import Claimed
+from postdate.engine.beginning import PORTION
 from postdate.engine.dispatch import Dispatcher
-from postdate.engine.rounds import PORTION
 from postdate.testing.runs import NOW, submitted_action
 from tests.stories.conftest import NOON
 
@@ -39,7 +39,7 @@ class Runs:
         for _ in range(runs):
             action = submitted_action(self.action_type, {}, action_id=uuid4())
             claimed = Claimed(action=action, lease_token=uuid4(), lease_until=NOW + timedelta(hours=1), due_at=NOW)
-            self.dispatcher.start(claimed, self.action_type)
+            self.dispatcher.take_up(claimed, self.action_type).call()
         self.ends.set()
         await self.dispatcher.drain()
 
@@ -65,18 +65,18 @@ async def test_an_engine_that_is_cancelled_while_many_runs_begin_gives_back_thos
     """Runs begin in portions: no claim of the later ones is left behind."""
     begun: list[UUID] = []
 
-    @app.action("act", concurrency=2 * PORTION)
+    @app.action("act", concurrency=10 * PORTION)
     async def act(ctx: Context, payload: dict[str, object]) -> None:
         begun.append(ctx.action.id)
         engine.cancel()
 
     owner = UUID(int=0)
-    actions = [NewAction(action_type="act", payload={}, at=NOON, user=owner) for _ in range(PORTION + 10)]
+    actions = [NewAction(action_type="act", payload={}, at=NOON, user=owner) for _ in range(10 * PORTION)]
     await app.schedule_many(actions)
     engine = asyncio.create_task(app.run())
     await asyncio.wait([engine])
-    published = await app.list(status=Status.PUBLISHED, limit=2 * PORTION)
-    queued = await app.list(status=Status.QUEUED, limit=2 * PORTION)
+    published = await app.list(status=Status.PUBLISHED, limit=10 * PORTION)
+    queued = await app.list(status=Status.QUEUED, limit=10 * PORTION)
     assert {action.id for action in published} == set(begun)
     assert len(begun) + len(queued) == len(actions)
     assert {action.attempt_count for action in queued} == {0}

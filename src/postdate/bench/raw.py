@@ -87,9 +87,9 @@ class RawLoop:
         ended = {
             "action_id": ids,
             "status": ["published"] * count,
+            "attempt_count": [1] * count,
             "reason": [None] * count,
             "provider_id": ["raw"] * count,
-            "attempt_count": [1] * count,
             "last_error": [None] * count,
         }
         now, token = db.instant(host_time()), db.uuid(claim.lease_token)

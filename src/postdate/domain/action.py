@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,8 +136,7 @@ class Event:
     detail: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Claimed:
+class Claimed(NamedTuple):
     """An action that this process has claimed, with the lease that fences its settle."""
 
     action: Action

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Rejected, Skipped, Unconfirmed
 from postdate.domain.retry import Backoff
@@ -30,20 +30,18 @@ class Policy:
     backoff: Backoff = field(default_factory=Backoff)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Finished:
+class Finished(NamedTuple):
     """The action is done: an outcome row replaces its queue row."""
 
     cause: Cause
     status: Status
-    reason: Reason | None = None
     attempt_count: int
+    reason: Reason | None = None
     provider_id: str | None = None
     error: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Requeued:
+class Requeued(NamedTuple):
     """The action is queued again and due at `due_at`."""
 
     cause: Cause

@@ -51,4 +51,6 @@ def cleaned(value: object, *, limit: int = MAX_ERROR) -> str:
 
 def printable(words: str) -> str:
     """Return the text without lone surrogates, and without control characters but for line breaks and tabs."""
+    if words.isprintable():
+        return words
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", words.replace("\r\n", "\n"))

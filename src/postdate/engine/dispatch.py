@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from postdate.registry import ActionType
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, slots=True)
 class Ended:
     """A run that has ended, and how."""
 
@@ -72,14 +72,6 @@ class Dispatcher:
         """What has not ended yet."""
         return self._runs
 
-    def start(self, claimed: Claimed, action_type: ActionType) -> None:
-        """Start a run."""
-        self._taken_up(claimed, action_type).call()
-
-    def ask(self, claimed: Claimed, action_type: ActionType) -> None:
-        """Ask the provider what became of a run whose worker is gone: nothing is sent."""
-        self._taken_up(claimed, action_type).ask()
-
     async def drain(self, grace: float | None = None) -> None:
         """Wait for what is running; after `grace` seconds cut it off, which leaves it unconfirmed."""
         try:
@@ -89,7 +81,8 @@ class Dispatcher:
                 run.cut_off("the engine is stopping")
             await self._idle.wait()
 
-    def _taken_up(self, claimed: Claimed, action_type: ActionType) -> Run:
+    def take_up(self, claimed: Claimed, action_type: ActionType) -> Run:
+        """Give a claimed action a slot, and return its run, which the caller begins."""
         run = Run(
             claimed,
             action_type,

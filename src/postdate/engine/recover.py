@@ -67,7 +67,7 @@ class Recovery:
         """End every lease that had run out by `now`; but of doubtful runs, as many as may be asked about at once."""
         settled, taken = await self._kernel.work(lambda tx: self._recover(tx, now))
         for claimed in taken:
-            self._dispatcher.ask(claimed, self._types[claimed.action.action_type])
+            self._dispatcher.take_up(claimed, self._types[claimed.action.action_type]).ask()
         recovered = settled + len(taken)
         while settled:
             settled = await self._kernel.work(lambda tx: self._settle(tx, now, ours=self._ours()))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,16 +9,18 @@ from uuid import uuid4
 
 from postdate.clock import monotonic
 from postdate.engine.alarm import AHEAD, NEAR
-from postdate.engine.claim import Claimer, ClaimRound, claim_round, lease_end
+from postdate.engine.beginning import Beginning
+from postdate.engine.claim import BATCH, Claimer, ClaimRound, claim_round, lease_end
 from postdate.engine.unheard import Unheard
 from postdate.store.queue import next_due
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
     from uuid import UUID
 
     from postdate.domain.action import Claimed
     from postdate.engine.dispatch import Dispatcher
+    from postdate.engine.run import Run
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
     from postdate.store.transaction import Transaction
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 LONGEST_PASS = timedelta(seconds=120)
 """How long one pass goes on claiming (P36)."""
 
-PORTION = 250
-"""How many runs begin without the event loop doing anything else."""
+_ROOM_AHEAD = BATCH // 2
+"""With how many free slots the next are claimed while the last still begin: a claim of a few would cost as much."""
 
 _LOOK_AGAIN = AHEAD + timedelta(milliseconds=100)
 
@@ -68,34 +68,34 @@ class Rounds:
     async def claim_all(self, *, seen: datetime | None) -> int:
         """Claim and start until nothing more is due or startable, and return how many actions were due.
 
+        Where there is room, the next are claimed while the last begin, so that the database does not wait for us.
         Nothing is claimed from a database that has lost the tick `seen`.
         """
         until = monotonic() + LONGEST_PASS.total_seconds()
         due_count = 0
         await self.hand_back()
-        while (free := self._free_slots()) and monotonic() < until:
-            self._moved()
-            found = self._last = await self._claimed(free, seen)
-            await self._start(found.runnable)
-            due_count += found.due_count
-            if not found.due_count:
-                break
+        beginning = Beginning()
+        try:
+            while (free := self._free_slots()) and monotonic() < until:
+                self._moved()
+                found = self._last = await self._claimed(free, seen)
+                await beginning.add(map(self._taken_up, found.runnable))
+                due_count += found.due_count
+                if not found.due_count:
+                    break
+                if not self._has_room_ahead():
+                    await beginning.end()
+            await beginning.end()
+        finally:
+            beginning.end_at_once()
         return due_count
 
-    async def _start(self, runnable: Sequence[Claimed]) -> None:
-        """Start them, in portions, between which others have their turn: what has ended is written meanwhile."""
-        left = deque(runnable)
-        try:
-            while left:
-                for _ in range(min(PORTION, len(left))):
-                    self._start_one(left.popleft())
-                await asyncio.sleep(0)
-        finally:
-            for claimed in left:  # who was cancelled starts them all the same: a run that may not begin goes back
-                self._start_one(claimed)
+    def _taken_up(self, claimed: Claimed) -> Run:
+        return self._dispatcher.take_up(claimed, self._types[claimed.action.action_type])
 
-    def _start_one(self, claimed: Claimed) -> None:
-        self._dispatcher.start(claimed, self._types[claimed.action.action_type])
+    def _has_room_ahead(self) -> bool:
+        """Whether the next are claimed while the last begin."""
+        return max(self._free_slots().values(), default=0) >= _ROOM_AHEAD
 
     def bar(self) -> None:
         """Note that the whole installation is on hold: there is nothing to look for."""

@@ -72,7 +72,7 @@ class Run:
         self._for_good = False
         self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
-        self._task: asyncio.Task[Outcome] | None = None
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def ends_by(self) -> datetime | None:
@@ -97,18 +97,28 @@ class Run:
             self._cancel(f"cut off: {why}")
 
     def _begin(self, steps: Coroutine[Any, Any, Outcome], name: str) -> None:
-        self._task = self._loop.create_task(steps, name=f"{name}-{self.action_type.name}")
-        self._task.add_done_callback(self._done)
+        self._task = task = self._loop.create_task(self._ended_by(steps), name=f"{name}-{self.action_type.name}")
+        task.add_done_callback(self._broken_off)
 
-    def _done(self, task: asyncio.Task[Outcome]) -> None:
+    async def _ended_by(self, steps: Coroutine[Any, Any, Outcome]) -> None:
+        """Take the steps to their end, at which nobody need be called back: that costs as much as a step."""
+        outcome = await steps
+        if self._task is not None:
+            self._task.remove_done_callback(self._broken_off)
+        self._end_with_handler(outcome)
+
+    def _broken_off(self, task: asyncio.Task[None]) -> None:
+        """End a run whose task did not come to its end: it was cancelled, perhaps before its first step, or broke."""
+        if task.cancelled():
+            told = Unconfirmed(self._cut_off_for or "cut off")
+            self._end_with_handler(self._unbegun() if self._limit_at is None else told)
+        elif (error := task.exception()) is not None:
+            self._end_with_handler(Unconfirmed(f"{type(error).__name__}: {cleaned(error)}"))
+
+    def _end_with_handler(self, outcome: Outcome) -> None:
         if self._holds_slot and not self._in_thread:
             self._free_slot()
-        if task.cancelled():
-            self._end(self._unbegun() if self._limit_at is None else Unconfirmed(self._cut_off_for or "cut off"))
-        elif (error := task.exception()) is not None:
-            self._end(Unconfirmed(f"{type(error).__name__}: {cleaned(error)}"))
-        else:
-            self._end(task.result())
+        self._end(outcome)
 
     def _end(self, outcome: Outcome) -> None:
         self._set_timer(None)
@@ -121,7 +131,9 @@ class Run:
         self._freed(self)
 
     async def _called(self) -> Outcome:
-        ctx = await self._in_due_time()
+        ctx = self._context(self.claimed, self.action_type)
+        if ctx.now < self.claimed.due_at:
+            ctx = await self._in_due_time()
         # where this process stood still since the claim, others may have the action by now
         if ctx.stopping or self._for_good or not self.claimed.due_at <= ctx.now < self.claimed.lease_until:
             return self._unbegun()

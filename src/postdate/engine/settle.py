@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from postdate.domain.action import ENGINE
 from postdate.domain.settle import Finished, Settlement
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ending:
+class Ending(NamedTuple):
     """A claim, and what becomes of its action."""
 
     action_id: UUID
@@ -34,9 +32,7 @@ class Ending:
 def ending_of(claimed: Claimed, settlement: Settlement) -> Ending:
     """Return the ending of a claim."""
     action = claimed.action
-    return Ending(
-        action_id=action.id, action_type=action.action_type, lease_token=claimed.lease_token, settlement=settlement
-    )
+    return Ending(action.id, action.action_type, claimed.lease_token, settlement)
 
 
 def settle_set(
@@ -48,15 +44,20 @@ def settle_set(
     """
     if not endings:
         return frozenset()
-    by_lease: defaultdict[UUID, dict[UUID, Ending]] = defaultdict(dict)
+    by_lease: defaultdict[UUID, dict[UUID, Settlement]] = defaultdict(dict)
     for ending in endings:
-        by_lease[ending.lease_token][ending.action_id] = ending
-    won: set[UUID] = set()
-    finished: dict[UUID, str] = {}  # by the lease that won: an action may be in the set twice, by a lease that was lost
-    for token, ended in by_lease.items():
-        settlements = {action_id: ending.settlement for action_id, ending in ended.items()}
-        under_lease = settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)
-        won |= under_lease
-        finished |= {key: ended[key].action_type for key in under_lease if isinstance(settlements[key], Finished)}
+        by_lease[ending.lease_token][ending.action_id] = ending.settlement
+    won = {
+        token: settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)
+        for token, settlements in by_lease.items()
+    }
+    with_hook = {name for name, action_type in types.items() if action_type.settled is not None}
+    finished = {
+        ending.action_id: ending.action_type
+        for ending in endings
+        if ending.action_type in with_hook
+        and isinstance(ending.settlement, Finished)
+        and ending.action_id in won[ending.lease_token]  # it may be in the set twice, by a lease that was lost
+    }
     tell_settled(tx, types, finished, now=now)
-    return frozenset(won)
+    return frozenset().union(*won.values())

@@ -163,18 +163,17 @@ class Settler:
         now = self._kernel.clock.now()
         endings = [ending_of(ended.claimed, self._settlement(ended, now)) for ended in batch]
 
-        def write(tx: Transaction) -> tuple[frozenset[UUID], set[UUID]]:
+        def write(tx: Transaction) -> tuple[Mapping[UUID, UUID], set[UUID]]:
             won = settle_set(tx, self._types, endings, now=now)
-            return won, still_leased(
-                tx, {end.action_id: end.lease_token for end in endings if end.action_id not in won}
-            )
+            if len(won) == len(endings):
+                return {}, set()
+            lost = {end.action_id: end.lease_token for end in endings if end.action_id not in won}
+            return lost, still_leased(tx, lost)
 
-        won, locked = await self._kernel.work(write)
-        known = won | locked
-        for ending in endings:
-            if ending.action_id not in known:
-                _log.warning("lost the lease before settling; nothing changed", action=str(ending.action_id))
-        return [ended for ended in batch if ended.claimed.action.id in locked]
+        lost, locked = await self._kernel.work(write)
+        for action_id in lost.keys() - locked:
+            _log.warning("lost the lease before settling; nothing changed", action=str(action_id))
+        return [ended for ended in batch if ended.claimed.action.id in locked] if locked else []
 
     def _settlement(self, ended: Ended, now: datetime) -> Settlement:
         action = ended.claimed.action

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Integer, func, insert, literal_column, or_, select
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 _TICK = timedelta(minutes=1)
 _QUEUED = ("action_id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "due_at", "source")
 _INTENT = ("wall_time", "tz", "gap", "fold", "tz_source", "zone_policy")
-_NO_INTENT: dict[str, Any] = dict.fromkeys(_INTENT)
-_ASKED = (
+_PLAIN = (
     "id",
     "workspace_id",
     "user_id",
@@ -39,7 +39,6 @@ _ASKED = (
     "payload",
     "occurrence",
     "publish_at",
-    *_INTENT,
     "expires_at",
     "origin",
     "origin_id",
@@ -49,8 +48,6 @@ _ASKED = (
     "created_at",
     "fingerprint",
 )
-
-_PLAIN = tuple(name for name in _ASKED if name not in _INTENT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,17 +95,16 @@ def _insert_one_by_one(tx: Transaction, requests: Sequence[Request]) -> Admissio
 
 def _insert_set(tx: Transaction, requests: Sequence[Request]) -> frozenset[UUID]:
     """Write `queue` first, in the order of the requests, then `actions` for those that got in."""
-    queued = rowset_texts(
-        tx, "asked", _queued_types(tx), [_queue_row(request, place) for place, request in enumerate(requests)]
-    )
+    queued = rowset_texts(tx, "asked", _queued_types(tx), _queue_columns(requests))
     admitted = frozenset(tx.execute(tx.prepared(_enqueue), queued).scalars())
-    winners = [_action_row(request) for request in requests if request.id in admitted]
+    winners = [request for request in requests if request.id in admitted]
     if winners:
+        columns = _action_columns(winners)
         # what nobody asked for is null anyway: half of the columns, as a rule
-        given = tuple(name for name in _ASKED if any(row[name] is not None for row in winners))
-        asked = rowset_texts(tx, "asked", _types(tx.tables.actions, given), winners)
+        given = tuple(name for name, values in columns.items() if any(value is not None for value in values))
+        asked = rowset_texts(tx, "asked", _types(tx.tables.actions, given), columns)
         tx.execute(tx.prepared(_insert_asked, given), asked)
-        announce_queued(tx, [row["publish_at"] for row in winners], now=requests[0].created_at)
+        announce_queued(tx, columns["publish_at"], now=requests[0].created_at)
     return admitted
 
 
@@ -224,20 +220,19 @@ def _queued_types(tx: Transaction) -> dict[str, Any]:
     return {**_types(tx.tables.queue, _QUEUED), "place": Integer()}
 
 
-def _queue_row(request: Request, place: int) -> dict[str, Any]:
-    return {
-        "place": place,
-        "action_id": request.id,
-        "action_type": request.action_type,
-        "workspace_id": request.workspace_id,
-        "user_id": request.user_id,
-        "key": request.key,
-        "overlap_key": request.overlap_key,
-        "due_at": request.publish_at,
-        "source": request.source,
-    }
+def _queue_columns(requests: Sequence[Request]) -> dict[str, Sequence[Any]]:
+    """Return what the requests write to `queue`, in their order."""
+    columns = zip(*map(_of_queue, requests), strict=True)
+    return {**dict(zip(_QUEUED, columns, strict=True)), "place": range(len(requests))}
 
 
-def _action_row(request: Request) -> dict[str, Any]:
-    """Return the columns of `actions` by name, and whatever else the request has."""
-    return {**vars(request), **(_NO_INTENT if request.intent is None else vars(request.intent))}
+def _action_columns(requests: Sequence[Request]) -> dict[str, Sequence[Any]]:
+    """Return what the requests write to `actions`."""
+    columns: dict[str, Sequence[Any]] = dict(zip(_PLAIN, zip(*map(_of_actions, requests), strict=True), strict=True))
+    if any(request.intent is not None for request in requests):
+        columns |= {name: [getattr(request.intent, name, None) for request in requests] for name in _INTENT}
+    return columns
+
+
+_of_queue = attrgetter("id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "publish_at", "source")
+_of_actions = attrgetter(*_PLAIN)

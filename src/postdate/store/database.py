@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic_core import from_json
 from sqlalchemy import URL, create_engine, event, make_url
+from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from postdate.clock import monotonic
 from postdate.errors import Misconfigured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, Dialect, Engine
     from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy.pool import ConnectionPoolEntry
 
 _Engine = TypeVar("_Engine")
 
@@ -26,6 +29,10 @@ READ_ONLY = "postdate_read_only"
 """Execution option: this transaction only reads, so on SQLite it need not take the write lock."""
 
 _TIMEOUT = timedelta(seconds=30)
+
+_USED_AT = "postdate_used_at"
+_GOOD_FOR = 0.5
+"""For how many seconds a connection counts as good that was so when it was last used."""
 
 _SYNC_DRIVERS = {"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}
 _ASYNC_DRIVERS = {
@@ -144,7 +151,6 @@ def _options(url: URL, timeout: float) -> dict[str, Any]:
     return {
         # whatever the server's default: the claim's second look at the guard depends on it
         "isolation_level": "READ COMMITTED",
-        "pool_pre_ping": True,
         "pool_size": 10,
         "max_overflow": 10,
         "pool_timeout": timeout,
@@ -172,6 +178,24 @@ def _prepare(engine: Engine) -> None:
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _open_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
+    else:
+        event.listen(engine, "connect", _note_use)
+        event.listen(engine, "checkin", _note_use)
+        event.listen(engine, "checkout", partial(_ping_rested, engine.dialect))
+
+
+def _note_use(_connection: Any, record: ConnectionPoolEntry) -> None:
+    record.info[_USED_AT] = monotonic()
+
+
+def _ping_rested(dialect: Dialect, connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+    """Ask whether a connection is still good that nobody has used for a while; a round trip for each would be dear."""
+    if monotonic() - record.info[_USED_AT] < _GOOD_FOR:
+        return
+    try:
+        dialect.do_ping(connection)
+    except dialect.loaded_dbapi.Error as error:
+        raise InvalidatePoolError from error  # upon which the pool connects anew
 
 
 def _open_sqlite(connection: Any, _record: object) -> None:

@@ -41,8 +41,8 @@ def take_keys(tx: Transaction, entries: Sequence[Entry], *, now: datetime) -> se
         return set()
     table = tx.tables.idempotency
     ordered = sorted(entries, key=lambda entry: (entry.scope, entry.key))  # one order for all, so that none deadlock
-    rows = [{name: getattr(entry, name) for name in _TAKEN} for entry in ordered]
-    source = rowset(tx, "asked", {name: table.c[name].type for name in _TAKEN}, rows)
+    columns = {name: [getattr(entry, name) for entry in ordered] for name in _TAKEN}
+    source = rowset(tx, "asked", {name: table.c[name].type for name in _TAKEN}, columns)
     asked = select(source).where(source.c.key.is_not(None))  # SQLite parses no upsert without a WHERE
     taking = tx.insert(table).from_select(_TAKEN, asked)
     taking = taking.on_conflict_do_update(
@@ -75,7 +75,7 @@ def _held_under(tx: Transaction, keys: Collection[tuple[str, str]]) -> ColumnEle
     """
     table = tx.tables.idempotency
     types = {"scope": table.c.scope.type, "key": table.c.key.type}
-    wanted = rowset(tx, "wanted", types, [{"scope": scope, "key": key} for scope, key in keys])
+    wanted = rowset(tx, "wanted", types, dict(zip(types, zip(*keys, strict=True), strict=True)))
     address = row_address(tx, table)
     each = select(address).where(table.c.scope == wanted.c.scope, table.c.key == wanted.c.key).correlate(wanted)
     return selected_by(tx, address, select(each.scalar_subquery()).select_from(wanted))

@@ -55,8 +55,8 @@ def renew_leases(tx: Transaction, leases: Collection[Lease], *, lease_until: dat
         return Renewed(renewed=frozenset(), held=frozenset())
     q = tx.tables.queue
     wanted = one_of(tx, q.c.action_id, [action_id for action_id, _ in leases])
-    rows = [{"action_id": action_id, "lease_token": token} for action_id, token in leases]
-    source = rowset(tx, "held", {name: q.c[name].type for name in ("action_id", "lease_token")}, rows)
+    columns = dict(zip(("action_id", "lease_token"), zip(*leases, strict=True), strict=True))
+    source = rowset(tx, "held", {name: q.c[name].type for name in columns}, columns)
     renewed = tx.execute(
         update(q)
         # both conditions: the join brings the tokens, the set of ids keeps the plan on the primary key

@@ -26,7 +26,7 @@ from postdate.domain.rule import OccurrenceState, RuleOccurrence, SkipReason
 from postdate.store.sets import one_of, rowset, rowset_named, rowset_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -83,14 +83,12 @@ def claim_lines(
     """
     if not made and not left_out:
         return set()
-    rows: list[dict[str, Any]] = [
-        {"rule_id": rule_id, "nominal_at": at, "action_id": action_id, "reason": None}
-        for rule_id, at, action_id in made
+    lines = [
+        *((rule_id, at, action_id, None) for rule_id, at, action_id in made),
+        *((rule_id, at, None, str(why)) for rule_id, at, why in left_out),
     ]
-    rows += [
-        {"rule_id": rule_id, "nominal_at": at, "action_id": None, "reason": str(why)} for rule_id, at, why in left_out
-    ]
-    asked = rowset_texts(tx, "lines", _claimed_types(tx), rows) | {"now": now}
+    columns = dict(zip(_CLAIMED, zip(*lines, strict=True), strict=True))
+    asked = rowset_texts(tx, "lines", _claimed_types(tx), columns) | {"now": now}
     return set(tx.execute(tx.prepared(_claimed), asked).scalars()) - {None}
 
 
@@ -173,8 +171,8 @@ def withdraw_lines(tx: Transaction, due: Mapping[UUID, datetime], *, now: dateti
     if not due:
         return
     o = tx.tables.rule_occurrences
-    rows = [{"action_id": action_id, "due": at} for action_id, at in due.items()]
-    source = rowset(tx, "gone", {"action_id": o.c.action_id.type, "due": o.c.moved_to.type}, rows)
+    columns: dict[str, Sequence[Any]] = {"action_id": list(due), "due": list(due.values())}
+    source = rowset(tx, "gone", {"action_id": o.c.action_id.type, "due": o.c.moved_to.type}, columns)
     moved = source.c.due != o.c.nominal_at
     state = case((moved, str(OccurrenceState.MOVED)), else_=str(OccurrenceState.WITHDRAWN))
     tx.execute(

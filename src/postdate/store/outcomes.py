@@ -17,7 +17,7 @@ from postdate.store.queue import lease_cleared
 from postdate.store.sets import one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text, unlocked
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _MOVED = ("action_id", "workspace_id", "user_id", "key", "submitted_at")
 """What an outcome takes over from the queue."""
 
-_DECIDED = ("status", "reason", "provider_id", "attempt_count", "last_error")
-"""What came of the run."""
+_DECIDED = ("status", "attempt_count", "reason", "provider_id", "last_error")
+"""What came of the run, in the order of the fields of `Finished`."""
 
 
 def settle_claimed(
@@ -42,8 +42,8 @@ def settle_claimed(
     A run whose lease was taken over is not in the answer, and nothing of it is changed; nor is one whose row another
     transaction has locked, for which nobody waits. A plain success writes no event: its outcome is one.
     """
-    finished = {key: value for key, value in settlements.items() if isinstance(value, Finished)}
-    requeued = {key: value for key, value in settlements.items() if isinstance(value, Requeued)}
+    finished = {key: ended for key, ended in settlements.items() if isinstance(ended, Finished)}
+    requeued = {key: ended for key, ended in settlements.items() if isinstance(ended, Requeued)}
     won: set[UUID] = set()
     if finished:
         won |= _finish(tx, lease_token, finished, now=now, actor=actor)
@@ -77,14 +77,16 @@ def withdraw_queued(
 def _finish(
     tx: Transaction, lease_token: UUID, finished: Mapping[UUID, Finished], *, now: datetime, actor: str
 ) -> frozenset[UUID]:
-    rows = [{"action_id": action_id, "last_error": end.error, **vars(end)} for action_id, end in finished.items()]
-    texts = rowset_texts(tx, "ended", _ended_types(tx), rows)
+    _, *decided = zip(*finished.values(), strict=True)
+    ended = {"action_id": list(finished), **dict(zip(_DECIDED, decided, strict=True))}
+    texts = rowset_texts(tx, "ended", _ended_types(tx), ended)
     ids = set_text(tx, tx.tables.queue.c.action_id.type, finished)
     left = tx.execute(tx.prepared(_insert_finished), {**texts, "ids": ids, "token": lease_token, "now": now}).all()
     won = [row.action_id for row in left]
-    _forget_queued(tx, won)
-    told = [(row, end) for row in left if (end := finished[row.action_id]).status is not Status.PUBLISHED]
-    append_events(tx, [_ended(row, end, now=now, actor=actor) for row, end in told])
+    _forget_queued(tx, won, ids if len(won) == len(finished) else None)
+    told = {key: end for key, end in finished.items() if end.status is not Status.PUBLISHED}
+    rows = [row for row in left if row.action_id in told] if told else []
+    append_events(tx, [_ended(row, told[row.action_id], now=now, actor=actor) for row in rows])
     return frozenset(won)
 
 
@@ -135,11 +137,11 @@ def _ended_types(tx: Transaction) -> dict[str, Any]:
     return {name: tx.tables.outcomes.c[name].type for name in ("action_id", *_DECIDED)}
 
 
-def _forget_queued(tx: Transaction, action_ids: Collection[UUID]) -> None:
-    """Delete rows of `queue` that this transaction has locked, and whose outcomes it has written."""
+def _forget_queued(tx: Transaction, action_ids: Collection[UUID], ids: str | None = None) -> None:
+    """Delete rows of `queue` that this transaction has locked, and whose outcomes it has written; `ids` as a text."""
     if action_ids:
-        q = tx.tables.queue
-        tx.execute(tx.prepared(_delete_queued), {"ids": set_text(tx, q.c.action_id.type, action_ids)})
+        ids = ids or set_text(tx, tx.tables.queue.c.action_id.type, action_ids)
+        tx.execute(tx.prepared(_delete_queued), {"ids": ids})
 
 
 def _delete_queued(tx: Transaction) -> Delete:
@@ -180,16 +182,13 @@ def _requeue(
     tx: Transaction, lease_token: UUID, requeued: Mapping[UUID, Requeued], *, now: datetime, actor: str
 ) -> frozenset[UUID]:
     q = tx.tables.queue
-    rows = [
-        {
-            "action_id": key,
-            "due_at": back.due_at,
-            "attempt_count": back.attempt_count,
-            "last_error": back.error,
-        }
-        for key, back in requeued.items()
-    ]
-    source = rowset(tx, "back", {name: q.c[name].type for name in rows[0]}, rows)
+    columns: dict[str, Sequence[Any]] = {
+        "action_id": list(requeued),
+        "due_at": [back.due_at for back in requeued.values()],
+        "attempt_count": [back.attempt_count for back in requeued.values()],
+        "last_error": [back.error for back in requeued.values()],
+    }
+    source = rowset(tx, "back", {name: q.c[name].type for name in columns}, columns)
     returned = tx.execute(
         update(q)
         # both conditions: the join brings the values, the set of ids keeps the plan on the primary key

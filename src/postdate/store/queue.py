@@ -104,23 +104,13 @@ def _claimed(tx: Transaction, action_ids: Sequence[UUID], *, lease_token: UUID, 
     claimed = []
     for row in tx.execute(tx.prepared(_asked), wanted).all():
         fields = request_fields(row)
-        fields |= {
-            "status": Status.SUBMITTED,
-            "attempt_count": row.attempt_count,
-            "last_error": row.last_error,
-            "submitted_at": row.submitted_at,
-            "updated_at": row.submitted_at,
-            "key": row.key,  # which it would have to put together
-        }
-        claimed.append(
-            Claimed(
-                action=Action.read(fields),
-                lease_token=lease_token,
-                lease_until=lease_until,
-                due_at=row.due_at,
-                guarded=row.guard is not None,
-            )
-        )
+        due_at, guard, attempt_count, last_error, submitted_at, key = tuple(row)[-6:]
+        fields["status"] = Status.SUBMITTED
+        fields["attempt_count"] = attempt_count
+        fields["last_error"] = last_error
+        fields["submitted_at"] = fields["updated_at"] = submitted_at
+        fields["key"] = key  # which it would have to put together
+        claimed.append(Claimed(Action.read(fields), lease_token, lease_until, due_at, guard is not None))
     return claimed
 
 
@@ -130,11 +120,11 @@ def _asked(tx: Transaction) -> Select[Any]:
         select(
             *request_columns(tx.tables),
             q.c.due_at,
+            guard_of(tx, q.c.key).label("guard"),
             q.c.attempt_count,
             q.c.last_error,
             q.c.submitted_at,
             q.c.key,
-            guard_of(tx, q.c.key).label("guard"),
         )
         .where(one_of_named(tx, q.c.action_id, "ids"), a.c.id == q.c.action_id)
         .order_by(q.c.due_at, q.c.action_id)

@@ -10,7 +10,7 @@ from sqlalchemy import Text, bindparam, delete, func, insert, literal, literal_c
 
 from postdate.domain.rule import RecurringRule, RuleStatus
 from postdate.store.owners import hold_existing_owners
-from postdate.store.sets import one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text
+from postdate.store.sets import columns_of, one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -123,7 +123,9 @@ def _held_to_look_at(tx: Transaction) -> Select[Any]:
 def note_looks(tx: Transaction, looked: Sequence[Mapping[str, Any]]) -> None:
     """Write what looks at held rules came to: rows of their `id` and what a look may change (`_LOOKED`)."""
     if looked:
-        tx.execute(tx.prepared(_noted), rowset_texts(tx, "looked", _looked_types(tx), looked) | _ids(tx, looked))
+        columns = columns_of(_LOOKED, looked)
+        ids = set_text(tx, tx.tables.recurring_schedules.c.id.type, columns["id"])
+        tx.execute(tx.prepared(_noted), {**rowset_texts(tx, "looked", _looked_types(tx), columns), "ids": ids})
 
 
 def _noted(tx: Transaction) -> Update:
@@ -135,10 +137,6 @@ def _noted(tx: Transaction) -> Update:
         .where(r.c.id == source.c.id, one_of_named(tx, r.c.id, "ids"))
         .values({name: source.c[name] for name in _LOOKED[1:]})
     )
-
-
-def _ids(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    return {"ids": set_text(tx, tx.tables.recurring_schedules.c.id.type, [row["id"] for row in rows])}
 
 
 def _looked_types(tx: Transaction) -> dict[str, Any]:
@@ -175,7 +173,7 @@ def calendars_in_change(tx: Transaction, calendars: Collection[str]) -> set[str]
     """
     if tx.is_sqlite or not calendars:
         return set()
-    named = rowset(tx, "asked", {"name": Text()}, [{"name": calendar} for calendar in sorted(calendars)])
+    named = rowset(tx, "asked", {"name": Text()}, {"name": sorted(calendars)})
     kept = func.pg_try_advisory_xact_lock_shared(_calendar_lock(tx, named.c.name))
     return {row.name for row in tx.execute(select(named.c.name, kept.label("kept"))) if not row.kept}
 

@@ -7,6 +7,7 @@ both travel as text, which is written here: drivers write arrays value by value,
 from __future__ import annotations
 
 from datetime import datetime
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
@@ -16,7 +17,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from postdate.store.types import Identifier, Instant, Json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from sqlalchemy import BindParameter, Select, Table
     from sqlalchemy.sql.expression import ColumnElement, FromClause
@@ -37,7 +38,7 @@ def one_of_named(tx: Transaction, col: ColumnElement[Any], name: str) -> ColumnE
 
 def set_text(tx: Transaction, type_: TypeEngine[Any], values: Collection[Any]) -> str:
     """Return the values as the text in which they travel."""
-    return _json_text(tx, [[value] for value in values], [type_]) if tx.is_sqlite else _array_text(type_, values)
+    return _json_text(tx, [values], [type_]) if tx.is_sqlite else _array_text(type_, values)
 
 
 def _among(tx: Transaction, col: ColumnElement[Any], values: BindParameter[str]) -> ColumnElement[bool]:
@@ -71,80 +72,94 @@ def row_address(tx: Transaction, table: Table) -> ColumnElement[Any]:
 
 
 def rowset(
-    tx: Transaction, name: str, columns: Mapping[str, TypeEngine[Any]], rows: Sequence[Mapping[str, Any]]
+    tx: Transaction, name: str, types: Mapping[str, TypeEngine[Any]], columns: Mapping[str, Sequence[Any]]
 ) -> FromClause:
-    """Return `rows` as something to select from, with these columns, in the given order."""
-    texts = rowset_texts(tx, name, columns, rows)
+    """Return rows, given by their columns, as something to select from, in the given order."""
+    texts = rowset_texts(tx, name, types, columns)
     return _rowset(
-        tx, name, columns, {key: bindparam(None, text, type_=Text, unique=True) for key, text in texts.items()}
+        tx, name, types, {key: bindparam(None, text, type_=Text, unique=True) for key, text in texts.items()}
     )
 
 
-def rowset_named(tx: Transaction, name: str, columns: Mapping[str, TypeEngine[Any]]) -> FromClause:
-    """Return the same for a prepared statement: its parameters are what `rowset_texts` makes of the rows."""
-    keys = [name] if tx.is_sqlite else [f"{name}_{key}" for key in columns]
-    return _rowset(tx, name, columns, {key: bindparam(key, type_=Text) for key in keys})
+def rowset_named(tx: Transaction, name: str, types: Mapping[str, TypeEngine[Any]]) -> FromClause:
+    """Return the same for a prepared statement: its parameters are what `rowset_texts` makes of the columns."""
+    keys = [name] if tx.is_sqlite else [f"{name}_{key}" for key in types]
+    return _rowset(tx, name, types, {key: bindparam(key, type_=Text) for key in keys})
 
 
 def rowset_texts(
-    tx: Transaction, name: str, columns: Mapping[str, TypeEngine[Any]], rows: Sequence[Mapping[str, Any]]
+    tx: Transaction, name: str, types: Mapping[str, TypeEngine[Any]], columns: Mapping[str, Sequence[Any]]
 ) -> dict[str, str]:
-    """Return the rows as the texts in which they travel, by parameter: a text for each column, or one for all."""
+    """Return rows as the texts in which they travel, by parameter: a text for each column, or one for all."""
     if tx.is_sqlite:
-        return {name: _json_text(tx, [[row[key] for key in columns] for row in rows], list(columns.values()))}
-    return {f"{name}_{key}": _array_text(type_, [row[key] for row in rows]) for key, type_ in columns.items()}
+        return {name: _json_text(tx, [columns[key] for key in types], list(types.values()))}
+    return {f"{name}_{key}": _array_text(type_, columns[key]) for key, type_ in types.items()}
+
+
+def columns_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[Any]]:
+    """Return rows by their columns."""
+    return {name: [row[name] for row in rows] for name in names}
 
 
 def _rowset(
-    tx: Transaction, name: str, columns: Mapping[str, TypeEngine[Any]], texts: Mapping[str, BindParameter[str]]
+    tx: Transaction, name: str, types: Mapping[str, TypeEngine[Any]], texts: Mapping[str, BindParameter[str]]
 ) -> FromClause:
     if tx.is_sqlite:
         each = func.json_each(texts[name]).table_valued("key", "value")
         extracted = [
             type_coerce(func.json_extract(each.c.value, f"$[{place}]"), type_).label(key)
-            for place, (key, type_) in enumerate(columns.items())
+            for place, (key, type_) in enumerate(types.items())
         ]
         return select(*extracted).order_by(each.c.key).subquery(name)
-    arrays = [cast(texts[f"{name}_{key}"], ARRAY(type_)) for key, type_ in columns.items()]
-    typed = [column(key, type_) for key, type_ in columns.items()]
+    arrays = [cast(texts[f"{name}_{key}"], ARRAY(type_)) for key, type_ in types.items()]
+    typed = [column(key, type_) for key, type_ in types.items()]
     return func.unnest(*arrays).table_valued(*typed, name=name).render_derived()
 
 
 def _array_text(type_: TypeEngine[Any], values: Collection[Any]) -> str:
     """Return the values as PostgreSQL writes an array."""
     write = next((writer for kind, writer in _ELEMENTS.items() if isinstance(type_, kind)), _quoted)
-    elements = ",".join(["NULL" if value is None else write(value) for value in values])
-    return f"{{{elements}}}"
+    return f"{{{','.join(_written(type_, values, lambda value: 'NULL' if value is None else write(value)))}}}"
+
+
+def _json_text(tx: Transaction, columns: Iterable[Collection[Any]], types: Sequence[TypeEngine[Any]]) -> str:
+    """Return rows as one JSON text, each value as its type writes it to SQLite."""
+    dialect = tx.connection.dialect
+    written = [
+        values
+        if isinstance(type_, _PLAIN)
+        else _written(type_, values, type_.dialect_impl(dialect).bind_processor(dialect) or _plain_text)
+        for values, type_ in zip(columns, types, strict=True)
+    ]
+    return to_json(list(zip(*written, strict=True))).decode()
+
+
+def _written(type_: TypeEngine[Any], values: Collection[Any], write: Callable[[Any], Any]) -> Sequence[Any]:
+    """Return each value written; once where they are all alike, as most columns of a set are."""
+    if isinstance(values, list | tuple) and values and not isinstance(type_, Json):  # 1 == True, and not in JSON
+        first = values[0]
+        if values[-1] == first and values.count(first) == len(values):
+            return [write(first)] * len(values)
+    return [write(value) for value in values]
 
 
 def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+    if "\\" in text or '"' in text:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
 
 
 _ELEMENTS: dict[type[TypeEngine[Any]], Callable[[Any], str]] = {
-    Identifier: lambda uuid: str(uuid.hex),
+    Identifier: attrgetter("hex"),
     Instant: datetime.isoformat,
     Json: lambda value: _quoted(to_json(value).decode()),
     Integer: str,
 }
 """How PostgreSQL reads the elements of an array; texts, and whatever else there is, in quotes."""
 
-
-def _json_text(tx: Transaction, rows: list[list[Any]], types: Sequence[TypeEngine[Any]]) -> str:
-    """Return the rows as one JSON text, each value as its type writes it to SQLite. The rows do not outlive it."""
-    dialect = tx.connection.dialect
-    for place, type_ in enumerate(types):
-        if not isinstance(type_, _PLAIN):
-            write = type_.dialect_impl(dialect).bind_processor(dialect) or _same
-            for row in rows:
-                row[place] = write(row[place])
-    return to_json(rows).decode()
-
-
-_PLAIN = (Identifier, Text, Integer)
+_PLAIN = (Identifier, Integer)
 """What JSON writes as these do."""
 
 
-def _same(value: Any) -> Any:
-    return value
+def _plain_text(value: str | None) -> str | None:
+    return None if value is None else str(value)  # of an enumeration JSON asks its value, which takes long

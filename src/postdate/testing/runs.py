@@ -58,12 +58,12 @@ def submitted_action(
 
 async def outcome_of(action_type: ActionType, action: Action, *, http: httpx2.AsyncClient) -> Outcome:
     """Run the handler once and return what came of it. Of a doubtful run, `lookup` is not asked."""
-    return await _ended(lambda engine: engine.start(_claimed(action), replace(action_type, lookup=None)), http)
+    return await _ended(lambda engine: engine.take_up(_claimed(action), replace(action_type, lookup=None)).call(), http)
 
 
 async def lookup_of(action_type: ActionType, action: Action, *, http: httpx2.AsyncClient) -> Outcome:
     """Ask `lookup` what became of a doubtful run, and return the outcome; the handler is not run."""
-    return await _ended(lambda engine: engine.ask(_claimed(action), action_type), http)
+    return await _ended(lambda engine: engine.take_up(_claimed(action), action_type).ask(), http)
 
 
 async def _ended(begin: Callable[[Dispatcher], None], http: httpx2.AsyncClient) -> Outcome:
