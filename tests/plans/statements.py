@@ -20,6 +20,7 @@ from postdate.store import (
     events,
     idempotency,
     intents,
+    late,
     leases,
     occurrences,
     outcomes,
@@ -28,6 +29,7 @@ from postdate.store import (
     quiet,
     reading,
     reconcile,
+    rule_actions,
     rules,
     terms,
     verdicts,
@@ -277,7 +279,7 @@ def take_lines_of_the_ledger(tx: Transaction) -> None:
 
 @uses("recurring_schedules_pkey", "rule_occurrences_pkey", "rule_occurrences_action")
 def ask_what_rules_say_of_being_late(tx: Transaction) -> None:
-    assert len(occurrences.late_occurrences(tx, rule_ids(), now=NOW + HOUR)) == BATCH
+    assert len(late.late_occurrences(tx, rule_ids(), now=NOW + HOUR)) == BATCH
 
 
 @uses("rule_occurrences_action")
@@ -292,7 +294,7 @@ def list_what_was_missed(tx: Transaction) -> None:
 
 @uses("queue_overlap", "recurring_schedules_pkey", "rule_occurrences_pkey", "outcomes_pkey")
 def see_whose_turn_it_is(tx: Transaction) -> None:
-    assert len(occurrences.turns(tx, [action_id(10 * n + 3) for n in range(BATCH)])) == BATCH
+    assert len(rule_actions.turns(tx, [action_id(10 * n + 3) for n in range(BATCH)])) == BATCH
 
 
 @uses("rule_occurrences_decided")
@@ -319,12 +321,12 @@ def note_what_was_withdrawn(tx: Transaction) -> None:
 
 @uses("rule_occurrences_pkey", "outcomes_pkey")
 def see_when_a_rule_was_at_work(tx: Transaction) -> None:
-    occurrences.last_runs(tx, action_id(4713), since=NOW - 30 * DAY)
+    rule_actions.last_runs(tx, action_id(4713), since=NOW - 30 * DAY)
 
 
 @uses("actions_origin_id", "queue_pkey")
 def find_what_a_rule_has_queued(tx: Transaction) -> None:
-    occurrences.queued_of(tx, action_id(4711))
+    rule_actions.queued_of(tx, action_id(4711))
 
 
 @uses("actions_zone")

@@ -11,11 +11,12 @@ from sqlalchemy.exc import DBAPIError
 from postdate.domain.action import ENGINE, SCHEDULED, replacement
 from postdate.domain.rule import nominal_instant
 from postdate.domain.states import Cause, Reason
-from postdate.engine.renaming import relink_occurrence, rename_occurrences
+from postdate.engine.renaming import rename_occurrences
 from postdate.errors import PostdateError
 from postdate.hooks import tell_settled
 from postdate.store.actions import insert_actions
 from postdate.store.events import append_events, event_row
+from postdate.store.occurrences import relink_line
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_existing_owners
 from postdate.store.passing import passes
@@ -86,9 +87,10 @@ def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, 
     names = _renamed(kernel, tx, rules, [(olds[action_id], by_id[action_id]) for action_id in gone], now=now)
     news = {action_id: _moved(kernel, olds[action_id], by_id[action_id], names, now=now) for action_id in sorted(gone)}
     _insert(tx, news, notes, now=now)
-    for old in gone:
-        if by_id[old].intended.rule_id in rules:
-            relink_occurrence(tx, olds[old], news[old])
+    for old, new in news.items():
+        rule = rules.get(by_id[old].intended.rule_id or "")
+        if rule is not None:
+            relink_line(tx, rule.id, old=old, new=new.id, publish_at=new.publish_at)
     return gone
 
 

@@ -12,7 +12,8 @@ from postdate.domain.rule import RuleStatus, SkipReason
 from postdate.domain.settle import settle
 from postdate.engine.settle import ending_of
 from postdate.errors import Invalid
-from postdate.store.occurrences import late_occurrences, skip_lines
+from postdate.store.late import late_occurrences
+from postdate.store.occurrences import skip_lines
 from postdate.store.rules import days_off, find_rule
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from postdate.domain.action import Action, Claimed
     from postdate.domain.settle import Policy
     from postdate.engine.settle import Ending
-    from postdate.store.occurrences import LateOccurrence
+    from postdate.store.late import LateOccurrence
     from postdate.store.transaction import Transaction
 
 _PROMPT = timedelta(seconds=1)

@@ -10,22 +10,20 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from postdate.domain.action import ENGINE
 from postdate.domain.rule import OccurrenceState, occurrence_name
 from postdate.engine.withdraw import withdraw
 from postdate.errors import Invalid
 from postdate.store.decided import decided_lines, rename_lines
-from postdate.store.intents import relink_line
 from postdate.store.occurrences import lines_of
 from postdate.store.rules import save_rule
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
+    from uuid import UUID
 
-    from postdate.domain.action import Action, Request
     from postdate.domain.rule import RecurringRule, RuleOccurrence
     from postdate.kernel import Kernel
     from postdate.store.transaction import Transaction
@@ -135,8 +133,3 @@ def _makes_way(line: RuleOccurrence | None, gone: Collection[UUID]) -> bool:
     if line is None:
         return True
     return line.wall_time is None and (line.state is not OccurrenceState.MATERIALISED or line.action_id in gone)
-
-
-def relink_occurrence(tx: Transaction, old: Action, new: Request) -> None:
-    """Let the ledger name the action that took the place of another. The rule must be held."""
-    relink_line(tx, UUID(new.origin_id), old=old.id, new=new.id, publish_at=new.publish_at)

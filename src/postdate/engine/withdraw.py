@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from postdate.domain.rule import OccurrenceState, nominal_instant, occurrence_name
 from postdate.domain.states import Cause, Reason
 from postdate.hooks import tell_settled
-from postdate.store.occurrences import lines_of, queued_of, withdraw_lines
+from postdate.store.occurrences import lines_of, withdraw_lines
 from postdate.store.outcomes import withdraw_queued
+from postdate.store.rule_actions import queued_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from postdate.domain.rule import RecurringRule
     from postdate.kernel import Kernel
-    from postdate.store.occurrences import QueuedOccurrence
+    from postdate.store.rule_actions import QueuedOccurrence
     from postdate.store.transaction import Transaction
 
 

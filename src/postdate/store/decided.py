@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, literal, or_, select, tuple_, update
 
+from postdate.domain.rule import OccurrenceState, SkipReason
 from postdate.store.occurrences import line_of, write_line
 from postdate.store.sets import one_of
 
@@ -78,3 +79,11 @@ def take_up_moved(tx: Transaction, rule_id: UUID, action_ids: Mapping[datetime, 
     for nominal_at, action_id in action_ids.items():
         moved = update(o).where(o.c.rule_id == rule_id, o.c.nominal_at == nominal_at, o.c.moved_to.is_not(None))
         tx.execute(moved.values(action_id=action_id, changed_at=now))
+
+
+def hand_over_lines(tx: Transaction, old: UUID, new: UUID, *, since: datetime) -> None:
+    """Let a rule that takes over from `since` on have what a person has decided about those occurrences."""
+    o = tx.tables.rule_occurrences
+    moved = o.c.state == str(OccurrenceState.MOVED)
+    decided = or_(o.c.reason == str(SkipReason.USER), moved, o.c.wall_time.is_not(None))
+    tx.execute(update(o).where(o.c.rule_id == old, o.c.nominal_at >= since, decided).values(rule_id=new))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Text, case, func, literal, literal_column, null, select, tuple_, update
+from sqlalchemy import Text, func, literal, literal_column, null, select, tuple_
 
 from postdate.domain.action import RECURRING
 from postdate.domain.intent import Intended
@@ -184,10 +184,3 @@ def _zone_now(tx: Transaction, user_id: ColumnElement[Any], workspace_id: Column
     if "tz" in profiles.c:
         told.append(select(profiles.c.tz).where(profiles.c.id == user_id).scalar_subquery())
     return func.coalesce(*told, null(), type_=Text())
-
-
-def relink_line(tx: Transaction, rule_id: UUID, *, old: UUID, new: UUID, publish_at: datetime) -> None:
-    """Let the line that names the action `old` name `new`, and tell where it was moved to, if it was."""
-    o = tx.tables.rule_occurrences
-    moved_to = case((o.c.moved_to.is_not(None), literal(publish_at, o.c.moved_to.type)))
-    tx.execute(update(o).where(o.c.action_id == old, o.c.rule_id == rule_id).values(action_id=new, moved_to=moved_to))

@@ -11,7 +11,7 @@ from postdate.domain.walltime import resolve
 from postdate.engine.expand import look_at, restore_moved
 from postdate.engine.withdraw import withdraw_moved, withdraw_window
 from postdate.errors import Invalid
-from postdate.store.occurrences import hand_over_lines
+from postdate.store.decided import hand_over_lines
 from postdate.store.owners import hold_owners
 from postdate.store.rules import insert_rule, save_rule
 from postdate.verbs.arguments import DEFAULT_ACTOR, owner_id, user_id

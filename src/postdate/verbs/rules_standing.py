@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from postdate.kernel import Connectable, Kernel, Unbegun
-    from postdate.store.occurrences import QueuedOccurrence
+    from postdate.store.rule_actions import QueuedOccurrence
 
 
 def pause_rule(
