@@ -97,25 +97,24 @@ class Kernel:
                     yield tx
 
     async def work(self, function: Callable[[Transaction], Result], *, read_only: bool = False) -> Result:
-        """Run a store function in a transaction of our own, from the event loop."""
+        """Run a store function in a transaction of our own, from the event loop: on SQLite in a thread.
+
+        There those that write do so one after the other.
+        """
 
         def begun(connection: Connection) -> Result:
             with self._own(connection, read_only=read_only) as tx:
                 return function(tx)
 
-        return await self.connected(begun)
+        return await self.connected(begun, in_turn=not read_only)
 
-    async def connected(self, function: Callable[[Connection], Result]) -> Result:
-        """Run a function over a connection of our own, from the event loop.
+    async def connected(self, function: Callable[[Connection], Result], *, in_turn: bool = False) -> Result:
+        """Run a function over a connection of our own, from the event loop; on SQLite in a thread.
 
         Raises `DatabaseTimedOut` when that takes longer than the setting `database_timeout` allows.
         """
-
-        async def call() -> Result:
-            async with self.database.async_engine.connect() as connection:
-                return await connection.run_sync(function)
-
-        return await bounded(call(), seconds=self.settings.database_timeout.total_seconds())
+        seconds = self.settings.database_timeout.total_seconds()
+        return await bounded(self.database.call(function, in_turn=in_turn), seconds=seconds)
 
     async def read_clock(self) -> datetime:
         """Return the time (UTC), asking the database where that is needed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -65,21 +66,22 @@ class Recovery:
 
     async def run_once(self, now: datetime) -> RecoveryReport:
         """End every lease that had run out by `now`; but of doubtful runs, as many as may be asked about at once."""
-        settled, taken = await self._kernel.work(lambda tx: self._recover(tx, now))
+        ours = self._ours()
+        settled, taken = await self._kernel.work(lambda tx: self._recover(tx, now, ours=ours))
         for claimed in taken:
             self._dispatcher.take_up(claimed, self._types[claimed.action.action_type]).ask()
         recovered = settled + len(taken)
         while settled:
-            settled = await self._kernel.work(lambda tx: self._settle(tx, now, ours=self._ours()))
+            ours = self._ours()
+            settled = await self._kernel.work(partial(self._settle, now=now, ours=ours))
             recovered += settled
         return RecoveryReport(recovered=recovered)
 
-    def _recover(self, tx: Transaction, now: datetime) -> tuple[int, list[Claimed]]:
+    def _recover(self, tx: Transaction, now: datetime, *, ours: Collection[Lease] = ()) -> tuple[int, list[Claimed]]:
         """Return how many leases were settled, of a batch, and what is to be asked about."""
-        ours = self._ours()
-        return self._settle(tx, now, ours=ours), self._taken_over(tx, now, ours=ours)
+        return self._settle(tx, now=now, ours=ours), self._taken_over(tx, now, ours=ours)
 
-    def _settle(self, tx: Transaction, now: datetime, *, ours: Collection[Lease]) -> int:
+    def _settle(self, tx: Transaction, *, now: datetime, ours: Collection[Lease]) -> int:
         """Settle a batch of what nobody is to be asked about, and return how many leases that were."""
         asked = {name for name, action_type in self._types.items() if action_type.lookup is not None}
         lost = lost_leases(

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from postdate.clock import monotonic
 from postdate.errors import Misconfigured
+from postdate.store.in_thread import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy.pool import ConnectionPoolEntry
 
 _Engine = TypeVar("_Engine")
+Result = TypeVar("Result")
 
 READ_ONLY = "postdate_read_only"
 """Execution option: this transaction only reads, so on SQLite it need not take the write lock."""
@@ -67,6 +69,7 @@ class Database:
         self.url = _checked(url)
         self._timeout = timeout.total_seconds()
         self.dialect = self.url.get_backend_name()
+        self._threads: Threads | None = None
 
     @property
     def is_sqlite(self) -> bool:
@@ -100,8 +103,26 @@ class Database:
         _prepare(engine.sync_engine)
         return engine
 
+    async def call(self, function: Callable[[Connection], Result], *, in_turn: bool = False) -> Result:
+        """Call a function over a connection of its own, from the event loop; on SQLite in a thread.
+
+        Calls `in_turn` are made one after the other there, which has one writer anyway.
+        """
+        if self.is_sqlite:
+            return await self._living_threads().call(function, in_turn=in_turn)
+        async with self.async_engine.connect() as connection:
+            return await connection.run_sync(function)
+
+    def _living_threads(self) -> Threads:
+        if self._threads is None or not self._threads.survived:
+            self._threads = Threads(self.sync_engine)
+        return self._threads
+
     def close_sync(self) -> None:
         """Close what synchronous callers opened."""
+        if self._threads is not None:
+            self._threads.close()
+            self._threads = None
         if "sync_engine" in self.__dict__:
             self.__dict__.pop("sync_engine").dispose()
 

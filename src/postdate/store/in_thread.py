@@ -1,0 +1,89 @@
+"""How is SQLite worked with from the event loop?
+
+It computes within the calling thread. So a whole transaction goes to a thread, and comes back as one answer; sent
+there statement by statement, each would cost more than SQLite takes for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection, Engine
+
+Result = TypeVar("Result")
+
+_MOST_AT_ONCE = 8
+"""How many calls run at once beside those in turn."""
+
+
+class Threads:
+    """Threads that call functions over connections of their own."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Take connections from `engine`."""
+        self._engine = engine
+        self._pid = os.getpid()
+        self._in_turn = ThreadPoolExecutor(1, thread_name_prefix="postdate-in-turn")
+        self._at_once = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="postdate")
+
+    @property
+    def survived(self) -> bool:
+        """Whether the threads are in this process: a fork leaves them behind."""
+        return self._pid == os.getpid()
+
+    async def call(self, function: Callable[[Connection], Result], *, in_turn: bool) -> Result:
+        """Call the function in a thread. Calls in turn do not meet: SQLite would let one wait, and sleep too long.
+
+        Where the awaiting task is cancelled, what runs is interrupted, and awaited until the task is cancelled again.
+        """
+        call = _Call(self._engine, function)
+        executor = self._in_turn if in_turn else self._at_once
+        submitted = executor.submit(copy_context().run, call)
+        answer = asyncio.wrap_future(submitted)
+        answer.add_done_callback(_hear)
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            if submitted.cancel():
+                raise
+            call.interrupt()
+            await asyncio.wait([answer])
+            return answer.result()
+
+    def close(self) -> None:
+        """Let go of the threads once they have nothing to do."""
+        for executor in (self._in_turn, self._at_once):
+            executor.shutdown(wait=False)
+
+
+def _hear(answer: asyncio.Future[Any]) -> None:
+    """Look at the error, lest asyncio complain of one that nobody waits for any more."""
+    if not answer.cancelled():
+        answer.exception()
+
+
+class _Call(Generic[Result]):
+    def __init__(self, engine: Engine, function: Callable[[Connection], Result]) -> None:
+        self._engine = engine
+        self._function = function
+        self._driver: Any = None
+
+    def __call__(self) -> Result:
+        with self._engine.connect() as connection:
+            self._driver = connection.connection.driver_connection
+            try:
+                return self._function(connection)
+            finally:
+                self._driver = None
+
+    def interrupt(self) -> None:
+        """Let the statement that runs just now fail."""
+        if (driver := self._driver) is not None:
+            driver.interrupt()
