@@ -11,7 +11,8 @@ from uuid import UUID, uuid4
 from sqlalchemy import bindparam, text
 
 from postdate.domain.action import Request
-from postdate.domain.rule import SkipReason
+from postdate.domain.expand import Noted
+from postdate.domain.rule import RuleStatus, SkipReason
 from postdate.domain.settle import Finished, Requeued
 from postdate.domain.states import Cause, Reason, Status
 from postdate.store import (
@@ -264,9 +265,9 @@ def find_the_next_look(tx: Transaction) -> None:
 
 @uses("recurring_schedules_pkey")
 def note_what_looks_came_to(tx: Transaction) -> None:
-    looked = {"status": "active", "last_materialized_at": NOW, "look_at": NOW + HOUR}
-    looked |= {"reroll_from": None, "last_error": None}
-    rules.note_looks(tx, [{"id": rule_id, **looked} for rule_id in rule_ids()])
+    same: dict[str, Any] = {"status": RuleStatus.ACTIVE, "reroll_from": None, "last_error": None}
+    same |= {"last_materialized_at": NOW, "look_at": NOW + HOUR}
+    rules.note_looks(tx, [Noted(id=rule_id, **same) for rule_id in rule_ids()])
 
 
 @uses()

@@ -6,14 +6,15 @@ from collections import deque
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from postdate.domain.misfire import split
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from uuid import UUID
 
-    from postdate.domain.rule import RecurringRule
+    from postdate.domain.rule import RecurringRule, RuleStatus
 
 MOST = 200
 """How many occurrences of a rule one look materialises; one that has more within its window is looked at sooner."""
@@ -49,6 +50,17 @@ class Expansion:
     look_at: datetime
     ends: bool = False
     """Whether the rule has nothing more to come, and nothing left to wait for."""
+
+
+class Noted(NamedTuple):
+    """What a look leaves in its rule, by the names of the columns."""
+
+    id: UUID
+    status: RuleStatus
+    last_materialized_at: datetime
+    look_at: datetime
+    reroll_from: datetime | None
+    last_error: str | None
 
 
 def expand(

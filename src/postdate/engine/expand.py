@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from postdate.domain.action import ENGINE, RECURRING, Request
-from postdate.domain.expand import expand
+from postdate.domain.expand import Expansion, Noted, expand
 from postdate.domain.rule import RuleStatus, SkipReason, occurrence_name
 from postdate.domain.text import cleaned
 from postdate.engine.withdraw import withdraw_window
@@ -26,11 +26,11 @@ from postdate.store.rule_actions import last_runs, turns
 from postdate.store.rules import calendars_in_change, hold_rules_to_look_at, holidays, note_looks, rules_to_look_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
-    from postdate.domain.expand import Expansion, Turn
+    from postdate.domain.expand import Turn
     from postdate.domain.rule import RecurringRule
     from postdate.kernel import Kernel
     from postdate.store.transaction import Transaction
@@ -107,48 +107,17 @@ def look_at_batch(kernel: Kernel, tx: Transaction, *, now: datetime) -> ExpandRe
 def look_at(kernel: Kernel, tx: Transaction, rules: Sequence[RecurringRule], *, now: datetime) -> ExpandReport:
     """Look at rules that this transaction holds, as it does their owners."""
     rules = [_anew(kernel, tx, rule, now=now) for rule in rules]
-    kept = {rule.holidays for rule in rules if rule.holidays is not None}
-    in_change = calendars_in_change(tx, kept)
-    calendars = holidays(tx, kept)
-    taken = _turns(tx, rules)
-    window = kernel.settings.rule_window
-    seen: dict[UUID, Expansion] = {}
-    failed: dict[UUID, str] = {}
-    requests: list[tuple[UUID, datetime, Request]] = []
-    for rule in rules:
-        if len(requests) > MOST_ACTIONS:
-            break
-        days = calendars[rule.holidays] if rule.holidays is not None else ()
-        try:
-            expansion = expand(rule, now=now, window=window, holidays=days, turn=taken.get(rule.id))
-            requests += [(rule.id, at, request_of(kernel, rule, at, now=now)) for at in expansion.wanted]
-        except Exception as error:  # noqa: BLE001 - told, and one rule that cannot be read stops no other
-            failed[rule.id] = cleaned(f"{type(error).__name__}: {error}")
-        else:
-            seen[rule.id] = expansion
-    seen |= _outlived(tx, seen, now=now)
-    rules = [rule for rule in rules if rule.id in seen or rule.id in failed]
-    materialised = _materialise(tx, requests, seen, now=now)
-    looked = [_looked(rule, seen.get(rule.id), failed.get(rule.id), now=now) for rule in rules]
-    unsure = {rule.id for rule in rules if rule.holidays in in_change}
-    note_looks(tx, [_anew_soon(each, now=now) if each["id"] in unsure else each for each in looked])
+    given = _given(tx, rules, window=kernel.settings.rule_window)
+    looks = _outlived(tx, list(_looks(kernel, rules, given, now=now)), now=now)
+    materialised = _materialise(tx, looks, now=now)
+    note_looks(tx, [look.noted() for look in looks])
     return ExpandReport(
-        looked=len(rules),
+        looked=len(looks),
         materialised=materialised,
-        missed=sum(len(each.missed) for each in seen.values()),
-        ended=sum(each.ends for each in seen.values()),
-        failed=failed,
+        missed=sum(len(look.expansion.missed) for look in looks),
+        ended=sum(look.expansion.ends for look in looks),
+        failed={look.rule.id: look.error for look in looks if look.error is not None},
     )
-
-
-def _turns(tx: Transaction, rules: Sequence[RecurringRule]) -> dict[UUID, Turn]:
-    """Return how the last actions stand of those of the rules whose occurrences must not overlap."""
-    taken = turns(tx, [rule.id for rule in rules if rule.overlap == "skip"])
-    for rule in rules:
-        turn = taken.get(rule.id)
-        if turn is not None and rule.misfire == "all" and not turn.active:
-            taken[rule.id] = replace(turn, runs=last_runs(tx, rule.id, since=rule.last_materialized_at))
-    return taken
 
 
 def _anew(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime) -> RecurringRule:
@@ -159,27 +128,110 @@ def _anew(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime
     return replace(rule, last_materialized_at=min(rule.last_materialized_at, max(rule.reroll_from, now)))
 
 
-def _materialise(
-    tx: Transaction,
-    requests: Sequence[tuple[UUID, datetime, Request]],
-    seen: Mapping[UUID, Expansion],
-    *,
-    now: datetime,
-) -> int:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Given:
+    """What looks at some rules go by, the rules themselves apart."""
+
+    window: timedelta
+    calendars: Mapping[str, Collection[str]]
+    """The holidays of each calendar that one of the rules keeps."""
+    in_change: Collection[str]
+    """The calendars that somebody is changing."""
+    turns: Mapping[UUID, Turn]
+    """How the last actions stand of those whose occurrences must not overlap."""
+
+
+def _given(tx: Transaction, rules: Sequence[RecurringRule], *, window: timedelta) -> _Given:
+    kept = {rule.holidays for rule in rules if rule.holidays is not None}
+    in_change = calendars_in_change(tx, kept)  # before they are read: what is changed after that waits for us
+    return _Given(window=window, calendars=holidays(tx, kept), in_change=in_change, turns=_turns(tx, rules))
+
+
+def _turns(tx: Transaction, rules: Sequence[RecurringRule]) -> dict[UUID, Turn]:
+    taken = turns(tx, [rule.id for rule in rules if rule.overlap == "skip"])
+    for rule in rules:
+        turn = taken.get(rule.id)
+        if turn is not None and rule.misfire == "all" and not turn.active:
+            taken[rule.id] = replace(turn, runs=last_runs(tx, rule.id, since=rule.last_materialized_at))
+    return taken
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Look:
+    """A look at one rule."""
+
+    rule: RecurringRule
+    expansion: Expansion
+    requests: Sequence[Request] = ()
+    """The actions of what is wanted, in its order."""
+    reroll_from: datetime | None = None
+    """From when on all is decided anew at the next look."""
+    error: str | None = None
+    """Why the rule could not be read."""
+
+    def noted(self) -> Noted:
+        """Return what it leaves in the rule."""
+        return Noted(
+            id=self.rule.id,
+            status=RuleStatus.ENDED if self.expansion.ends else self.rule.status,
+            last_materialized_at=self.expansion.upto,
+            look_at=self.expansion.look_at,
+            reroll_from=self.reroll_from,
+            last_error=self.error,
+        )
+
+    def going_on(self, look_at: datetime, *, reroll_from: datetime | None = None) -> _Look:
+        """Return it such that the rule does not end, and is looked at again then."""
+        return replace(self, expansion=replace(self.expansion, look_at=look_at, ends=False), reroll_from=reroll_from)
+
+
+def _looks(kernel: Kernel, rules: Iterable[RecurringRule], given: _Given, *, now: datetime) -> Iterator[_Look]:
+    """Look at one rule after the other, as long as there is room for what they come to."""
+    wanted = 0
+    for rule in rules:
+        look = _look(kernel, rule, given, now=now)
+        yield look.going_on(now + LOOK_ANEW, reroll_from=now) if rule.holidays in given.in_change else look
+        wanted += len(look.requests)
+        if wanted > MOST_ACTIONS:
+            return
+
+
+def _look(kernel: Kernel, rule: RecurringRule, given: _Given, *, now: datetime) -> _Look:
+    days = () if rule.holidays is None else given.calendars[rule.holidays]
+    try:
+        expansion = expand(rule, now=now, window=given.window, holidays=days, turn=given.turns.get(rule.id))
+        requests = [request_of(kernel, rule, at, now=now) for at in expansion.wanted]
+    except Exception as error:  # noqa: BLE001 - told, and one rule that cannot be read stops no other
+        unread = Expansion(upto=rule.last_materialized_at, look_at=now + LOOK_AGAIN)
+        return _Look(rule=rule, expansion=unread, error=cleaned(f"{type(error).__name__}: {error}"))
+    return _Look(rule=rule, expansion=expansion, requests=requests)
+
+
+def _outlived(tx: Transaction, looks: list[_Look], *, now: datetime) -> list[_Look]:
+    """Return the looks; rules that would end go on until what a person has moved to later is past."""
+    last = last_moves(tx, [look.rule.id for look in looks if look.expansion.ends], after=now)
+    return [look.going_on(last[look.rule.id]) if look.rule.id in last else look for look in looks] if last else looks
+
+
+def _materialise(tx: Transaction, looks: Sequence[_Look], *, now: datetime) -> int:
     """Write the ledger, then the actions of the lines that it took; return how many actions there are more."""
-    made = [(rule_id, at, request.id) for rule_id, at, request in requests]
-    written = claim_lines(tx, made=made, left_out=list(_left_out(seen)), now=now)
-    new = [request for _, _, request in requests if request.id in written]
+    made = [
+        (look.rule.id, at, request.id)
+        for look in looks
+        for at, request in zip(look.expansion.wanted, look.requests, strict=True)
+    ]
+    written = claim_lines(tx, made=made, left_out=list(_left_out(looks)), now=now)
+    new = [request for look in looks for request in look.requests if request.id in written]
     admitted = insert_actions(tx, new).admitted
     refused = [request.id for request in new if request.id not in admitted]
     skip_lines(tx, refused, reason=SkipReason.REFUSED, now=now)
     return len(admitted)
 
 
-def _outlived(tx: Transaction, seen: Mapping[UUID, Expansion], *, now: datetime) -> dict[UUID, Expansion]:
-    """Return the looks at rules that would end, though a person has moved an occurrence to later: they end then."""
-    last = last_moves(tx, [rule_id for rule_id, expansion in seen.items() if expansion.ends], after=now)
-    return {rule_id: replace(seen[rule_id], ends=False, look_at=at) for rule_id, at in last.items()}
+def _left_out(looks: Iterable[_Look]) -> Iterator[tuple[UUID, datetime, SkipReason]]:
+    for look in looks:
+        yield from ((look.rule.id, at, SkipReason.MISSED) for at in look.expansion.missed)
+        yield from ((look.rule.id, at, SkipReason.OVERLAP) for at in look.expansion.overlapped)
 
 
 def restore_moved(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: datetime) -> None:
@@ -190,12 +242,6 @@ def restore_moved(kernel: Kernel, tx: Transaction, rule: RecurringRule, *, now: 
     }
     admitted = insert_actions(tx, list(requests.values())).admitted
     take_up_moved(tx, rule.id, {at: each.id for at, each in requests.items() if each.id in admitted}, now=now)
-
-
-def _left_out(seen: Mapping[UUID, Expansion]) -> Iterable[tuple[UUID, datetime, SkipReason]]:
-    for rule_id, expansion in seen.items():
-        for reason, instants in ((SkipReason.MISSED, expansion.missed), (SkipReason.OVERLAP, expansion.overlapped)):
-            yield from ((rule_id, at, reason) for at in instants)
 
 
 def request_of(
@@ -217,28 +263,3 @@ def request_of(
         overlap_key=rule.overlap_key if at is None else None,
         created_at=now,
     )
-
-
-def _looked(rule: RecurringRule, expansion: Expansion | None, error: str | None, *, now: datetime) -> dict[str, object]:
-    if expansion is None:
-        return {
-            "id": rule.id,
-            "status": str(rule.status),
-            "last_materialized_at": rule.last_materialized_at,
-            "look_at": now + LOOK_AGAIN,
-            "reroll_from": None,
-            "last_error": error,
-        }
-    return {
-        "id": rule.id,
-        "status": str(RuleStatus.ENDED if expansion.ends else rule.status),
-        "last_materialized_at": expansion.upto,
-        "look_at": expansion.look_at,
-        "reroll_from": None,
-        "last_error": None,
-    }
-
-
-def _anew_soon(looked: Mapping[str, object], *, now: datetime) -> Mapping[str, object]:
-    """Return what a look came to, such that it is soon decided anew: the days that it went by were being changed."""
-    return {**looked, "status": str(RuleStatus.ACTIVE), "look_at": now + LOOK_ANEW, "reroll_from": now}

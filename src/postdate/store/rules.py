@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Text, bindparam, delete, func, insert, literal, literal_column, select, update
 
+from postdate.domain.expand import Noted
 from postdate.domain.rule import RecurringRule, RuleStatus
 from postdate.store.owners import hold_existing_owners
-from postdate.store.sets import columns_of, one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text
+from postdate.store.sets import one_of, one_of_named, rowset, rowset_named, rowset_texts, set_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
 
 _SAME = tuple(each.name for each in fields(RecurringRule) if each.name not in {"grace", "status"})
-_LOOKED = ("id", "status", "last_materialized_at", "look_at", "reroll_from", "last_error")
 
 
 def insert_rule(tx: Transaction, rule: RecurringRule) -> None:
@@ -86,11 +86,11 @@ def page_of_rules(
 
 def rules_to_look_at(tx: Transaction, *, now: datetime, limit: int) -> Mapping[UUID, tuple[UUID | None, UUID]]:
     """Return active rules whose look has come, the longest due first, each with its workspace and user."""
-    found = tx.execute(tx.prepared(_to_look_at), {"now": now, "at_most": limit})
+    found = tx.execute(tx.prepared(_due_looks), {"now": now, "at_most": limit})
     return {row.id: (row.workspace_id, row.user_id) for row in found}
 
 
-def _to_look_at(tx: Transaction) -> Select[Any]:
+def _due_looks(tx: Transaction) -> Select[Any]:
     r = tx.tables.recurring_schedules
     return (
         select(r.c.id, r.c.workspace_id, r.c.user_id)
@@ -103,10 +103,10 @@ def _to_look_at(tx: Transaction) -> Select[Any]:
 def hold_rules_to_look_at(tx: Transaction, rule_ids: Collection[UUID], *, now: datetime) -> list[RecurringRule]:
     """Return those of the rules that are still to be looked at and that nobody else has in hand, and hold them."""
     asked = {"ids": set_text(tx, tx.tables.recurring_schedules.c.id.type, rule_ids), "now": now}
-    return [_rule(row) for row in tx.execute(tx.prepared(_held_to_look_at), asked).mappings()]
+    return [_rule(row) for row in tx.execute(tx.prepared(_due_looks_held), asked).mappings()]
 
 
-def _held_to_look_at(tx: Transaction) -> Select[Any]:
+def _due_looks_held(tx: Transaction) -> Select[Any]:
     r = tx.tables.recurring_schedules
     return (
         select(r)
@@ -120,27 +120,27 @@ def _held_to_look_at(tx: Transaction) -> Select[Any]:
     )
 
 
-def note_looks(tx: Transaction, looked: Sequence[Mapping[str, Any]]) -> None:
-    """Write what looks at held rules came to: rows of their `id` and what a look may change (`_LOOKED`)."""
-    if looked:
-        columns = columns_of(_LOOKED, looked)
+def note_looks(tx: Transaction, looks: Sequence[Noted]) -> None:
+    """Write what looks at held rules came to."""
+    if looks:
+        columns = dict(zip(Noted._fields, zip(*looks, strict=True), strict=True))
         ids = set_text(tx, tx.tables.recurring_schedules.c.id.type, columns["id"])
-        tx.execute(tx.prepared(_noted), {**rowset_texts(tx, "looked", _looked_types(tx), columns), "ids": ids})
+        tx.execute(tx.prepared(_update_of_looks), {**rowset_texts(tx, "noted", _noted_types(tx), columns), "ids": ids})
 
 
-def _noted(tx: Transaction) -> Update:
+def _update_of_looks(tx: Transaction) -> Update:
     r = tx.tables.recurring_schedules
-    source = rowset_named(tx, "looked", _looked_types(tx))
+    source = rowset_named(tx, "noted", _noted_types(tx))
     return (
         update(r)
         # both conditions: the join brings the values, the set of ids keeps the plan on the primary key
         .where(r.c.id == source.c.id, one_of_named(tx, r.c.id, "ids"))
-        .values({name: source.c[name] for name in _LOOKED[1:]})
+        .values({name: source.c[name] for name in Noted._fields[1:]})
     )
 
 
-def _looked_types(tx: Transaction) -> dict[str, Any]:
-    return {name: tx.tables.recurring_schedules.c[name].type for name in _LOOKED}
+def _noted_types(tx: Transaction) -> dict[str, Any]:
+    return {name: tx.tables.recurring_schedules.c[name].type for name in Noted._fields}
 
 
 def next_look(tx: Transaction) -> datetime | None:
