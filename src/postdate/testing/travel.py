@@ -110,16 +110,19 @@ async def journey(
             if passes == most_passes:
                 raise JourneyTooLong(passes=passes, reached=clock.now())
             passes += 1
+            at = clock.now()
             found = sum([await one.pass_once() for one in travellers])
             if found and len(travellers) > 1:
                 continue  # one may have scheduled something for another, due at once
             if clock.now() >= end:
                 break
+            if clock.now() > at:
+                continue  # a handler took its time, in which something may have fallen due
             stops = [await one.next_stop(clock.now()) for one in travellers]
             clock.move_to(min([end, *(stop for stop in stops if stop is not None)]))
     return Journey(
         began=began,
-        now=end,
+        now=clock.now(),
         passes=passes,
         due_count=sum(one.due_count for one in travellers),
         recovered=sum(one.recovered for one in travellers),
