@@ -24,8 +24,10 @@ class TimeOrderedIds:
     def __call__(self, now: datetime) -> UUID:
         """Return the next id for an action made at `now`."""
         milliseconds = int(now.timestamp() * 1000)
-        fresh = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
         with self._lock:
-            self._last = value = max(fresh, self._last + 1)
+            value = self._last + 1
+            if milliseconds > value >> _RANDOM_BITS:
+                value = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+            self._last = value
         time, high, low = value >> _RANDOM_BITS, (value >> 62) & 0xFFF, value & (2**62 - 1)
         return UUID(int=(time << 80) | (7 << 76) | (high << 64) | (2 << 62) | low)

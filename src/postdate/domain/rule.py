@@ -221,7 +221,7 @@ class RecurringRule:
 
 def occurrence_name(instant: datetime) -> str:
     """Return what a nominal instant is called in keys and in `overrides`."""
-    return instant.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
+    return f"{instant.astimezone(UTC).isoformat()[:-6]}Z"
 
 
 def nominal_instant(occurrence: str) -> datetime | None:

@@ -248,18 +248,20 @@ def request_of(
     kernel: Kernel, rule: RecurringRule, nominal_at: datetime, *, now: datetime, at: datetime | None = None
 ) -> Request:
     """Return the action of an occurrence: each is one of its own for the guard. `at` is where it was moved to."""
-    return Request(
-        id=kernel.new_id(now),
-        workspace_id=rule.workspace_id,
-        user_id=rule.user_id,
-        action_type=rule.action_type,
-        target_key=rule.target_key,
-        payload=rule.payload(nominal_at),
-        occurrence=occurrence_name(nominal_at),
-        publish_at=at or nominal_at,
-        intent=rule.intent(at or nominal_at),
-        origin=RECURRING,
-        origin_id=str(rule.id),
-        overlap_key=rule.overlap_key if at is None else None,
-        created_at=now,
+    return Request.read(
+        {
+            "id": kernel.new_id(now),
+            "workspace_id": rule.workspace_id,
+            "user_id": rule.user_id,
+            "action_type": rule.action_type,
+            "target_key": rule.target_key,
+            "payload": rule.payload(nominal_at),
+            "occurrence": occurrence_name(nominal_at),
+            "publish_at": at or nominal_at,
+            "intent": rule.intent(at or nominal_at),
+            "origin": RECURRING,
+            "origin_id": str(rule.id),
+            "overlap_key": rule.overlap_key if at is None else None,
+            "created_at": now,
+        }
     )

@@ -119,28 +119,32 @@ def _rowset(
 def _array_text(type_: TypeEngine[Any], values: Collection[Any]) -> str:
     """Return the values as PostgreSQL writes an array."""
     write = next((writer for kind, writer in _ELEMENTS.items() if isinstance(type_, kind)), _quoted)
-    return f"{{{','.join(_written(type_, values, lambda value: 'NULL' if value is None else write(value)))}}}"
+    different, times = _different(type_, values)
+    elements = ["NULL" if value is None else write(value) for value in different] * times
+    return f"{{{','.join(elements)}}}"
 
 
 def _json_text(tx: Transaction, columns: Iterable[Collection[Any]], types: Sequence[TypeEngine[Any]]) -> str:
     """Return rows as one JSON text, each value as its type writes it to SQLite."""
     dialect = tx.connection.dialect
-    written = [
-        values
-        if isinstance(type_, _PLAIN)
-        else _written(type_, values, type_.dialect_impl(dialect).bind_processor(dialect) or _plain_text)
-        for values, type_ in zip(columns, types, strict=True)
-    ]
+    written: list[Collection[Any]] = []
+    for values, type_ in zip(columns, types, strict=True):
+        if isinstance(type_, _PLAIN):
+            written.append(values)
+        else:
+            write = type_.dialect_impl(dialect).bind_processor(dialect) or _plain_text
+            different, times = _different(type_, values)
+            written.append([write(value) for value in different] * times)
     return to_json(list(zip(*written, strict=True))).decode()
 
 
-def _written(type_: TypeEngine[Any], values: Collection[Any], write: Callable[[Any], Any]) -> Sequence[Any]:
-    """Return each value written; once where they are all alike, as most columns of a set are."""
+def _different(type_: TypeEngine[Any], values: Collection[Any]) -> tuple[Collection[Any], int]:
+    """Return the values to write, and how often: one where all are alike, as in most columns of a set."""
     if isinstance(values, list | tuple) and values and not isinstance(type_, Json):  # 1 == True, and not in JSON
         first = values[0]
         if values[-1] == first and values.count(first) == len(values):
-            return [write(first)] * len(values)
-    return [write(value) for value in values]
+            return values[:1], len(values)
+    return values, 1
 
 
 def _quoted(text: str) -> str:

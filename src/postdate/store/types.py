@@ -40,9 +40,7 @@ def _in_utc(value: datetime | None) -> datetime | None:
     return None if value is None else value.replace(tzinfo=UTC)
 
 
-_uuid = lru_cache(maxsize=4096)(
-    SchemaValidator(core_schema.nullable_schema(core_schema.uuid_schema())).validate_python
-)
+_uuid = lru_cache(maxsize=4096)(SchemaValidator(core_schema.nullable_schema(core_schema.uuid_schema())).validate_python)
 """Reads a uuid, in a fifth of the time that Python's own takes; a batch names its owners in every row."""
 
 

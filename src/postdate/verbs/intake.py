@@ -105,19 +105,21 @@ class Intake:
         )
         text.optional_name(new.idempotency_key, field="idempotency_key")
         target = text.optional_name(new.target, field="target")
-        return Request(
-            id=self.kernel.new_id(self.now),
-            workspace_id=workspace,
-            user_id=user,
-            action_type=action_type.name,
-            target_key=target,
-            payload=action_type.dump(new.payload, target=target),
-            occurrence="" if new.occurrence == "" else text.name(new.occurrence, field="occurrence"),
-            publish_at=when.publish_at,
-            intent=when.intent,
-            expires_at=expiry(new.expires_at, publish_at=when.publish_at),
-            overlap_key=text.optional_name(new.overlap_key, field="overlap_key"),
-            created_at=self.now,
+        return Request.read(
+            {
+                "id": self.kernel.new_id(self.now),
+                "workspace_id": workspace,
+                "user_id": user,
+                "action_type": action_type.name,
+                "target_key": target,
+                "payload": action_type.dump(new.payload, target=target),
+                "occurrence": "" if new.occurrence == "" else text.name(new.occurrence, field="occurrence"),
+                "publish_at": when.publish_at,
+                "intent": when.intent,
+                "expires_at": expiry(new.expires_at, publish_at=when.publish_at),
+                "overlap_key": text.optional_name(new.overlap_key, field="overlap_key"),
+                "created_at": self.now,
+            }
         )
 
     def _zone(self, workspace: UUID | None, user: UUID) -> str | None:
