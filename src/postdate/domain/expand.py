@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from postdate.domain.instant import MICROSECOND
 from postdate.domain.misfire import split
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ LOOK = timedelta(minutes=1)
 """How often a rule is looked at whose occurrence has to end before the next one is made."""
 
 _DAY = timedelta(days=1)
-_MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ def _past(rule: RecurringRule, since: datetime, now: datetime, holidays: Collect
         return []
     if rule.misfire == "all":
         return list(islice(rule.occurrences(since, now, holidays=holidays), MOST + 1))
-    graced = max(since, now - rule.grace - _MOMENT)
+    graced = max(since, now - rule.grace - MICROSECOND)
     late = _latest(rule, since, graced, holidays)
     return [*late, *islice(rule.occurrences(graced, now, holidays=holidays), MOST + 1)]
 
@@ -131,7 +131,7 @@ def _one_by_one(
     since = rule.last_materialized_at
     if turn.active:
         return Expansion(overlapped=_latest(rule, since, now, holidays), upto=max(now, since), look_at=now + LOOK)
-    freed = since if turn.finished_at is None else max(since, turn.finished_at - _MOMENT)
+    freed = since if turn.finished_at is None else max(since, turn.finished_at - MICROSECOND)
     overlapped = _latest(rule, since, freed, holidays)
     runs, missed = split(_past(rule, freed, now, holidays), rule.misfire, now=now, grace=rule.grace)
     following = runs[0] if runs else _following(rule, max(since, now), window, holidays)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from postdate.errors import InvalidInstant
+
+MICROSECOND = timedelta(microseconds=1)
+"""How far apart instants are at least: both databases keep no finer ones."""
+
+BEGINNING = datetime.min.replace(tzinfo=UTC)
+END = datetime.max.replace(tzinfo=UTC)
 
 _LONGEST = 64
 _WITH_OFFSET = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from postdate.domain import recurrence
 from postdate.domain.action import Intent
-from postdate.domain.instant import instant
+from postdate.domain.instant import BEGINNING, MICROSECOND, instant
 from postdate.domain.walltime import resolve
 from postdate.domain.zones import zone
 from postdate.errors import InvalidInstant
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 Kind = Literal["rrule", "cron", "every"]
 Overlap = Literal["skip", "allow"]
 """Whether an occurrence may begin while the one before it is still at work."""
-
-_TICK = timedelta(microseconds=1)
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class RuleStatus(StrEnum):
@@ -138,7 +135,7 @@ class RecurringRule:
             case "cron":
                 return recurrence.cron(self.rrule, **clocks)
             case "every":
-                return recurrence.every(int(self.rrule) * _TICK, anchor=self.starts_at)
+                return recurrence.every(int(self.rrule) * MICROSECOND, anchor=self.starts_at)
 
     def occurrences(
         self, lo: datetime, hi: datetime | None = None, *, holidays: Collection[str] = ()
@@ -148,7 +145,7 @@ class RecurringRule:
         `holidays` are days as in 2027-12-25, in the rule's zone. Raises `InvalidRule` or `InvalidZone`.
         """
         if lo < self.starts_at:
-            lo = self.starts_at - _TICK
+            lo = self.starts_at - MICROSECOND
         if self.ends_at is not None:
             hi = self.ends_at if hi is None else min(hi, self.ends_at)
         found = self.recurrence.after(lo) if hi is None else self.recurrence.between(lo, hi)
@@ -156,7 +153,7 @@ class RecurringRule:
 
     def fires_at(self, nominal_at: datetime, *, holidays: Collection[str] = ()) -> bool:
         """Whether this is one of its nominal instants. Raises `InvalidRule` or `InvalidZone`."""
-        before = max(nominal_at, _BEGINNING + _TICK) - _TICK
+        before = max(nominal_at, BEGINNING + MICROSECOND) - MICROSECOND
         return next(self.occurrences(before, nominal_at, holidays=holidays), None) == nominal_at
 
     def local_day(self, instant: datetime) -> str:

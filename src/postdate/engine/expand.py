@@ -20,10 +20,11 @@ from postdate.domain.text import cleaned
 from postdate.engine.withdraw import withdraw_window
 from postdate.store.actions import insert_actions
 from postdate.store.decided import last_moves, moved_lines, take_up_moved
+from postdate.store.holidays import calendars_in_change, holidays
 from postdate.store.occurrences import claim_lines, skip_lines
 from postdate.store.owners import hold_existing_owners
 from postdate.store.rule_actions import last_runs, turns
-from postdate.store.rules import calendars_in_change, hold_rules_to_look_at, holidays, note_looks, rules_to_look_at
+from postdate.store.rules import hold_rules_to_look_at, note_looks, rules_to_look_at
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -12,9 +12,10 @@ from postdate.domain.rule import RuleStatus, SkipReason
 from postdate.domain.settle import settle
 from postdate.engine.settle import ending_of
 from postdate.errors import Invalid
+from postdate.store.holidays import days_off
 from postdate.store.late import late_occurrences
 from postdate.store.occurrences import skip_lines
-from postdate.store.rules import days_off, find_rule
+from postdate.store.rules import find_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

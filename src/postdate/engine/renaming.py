@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from postdate.domain.action import ENGINE
+from postdate.domain.instant import MICROSECOND
 from postdate.domain.rule import OccurrenceState, occurrence_name
 from postdate.engine.withdraw import withdraw
 from postdate.errors import Invalid
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
 BAND = timedelta(days=1)
 """How far from now, and from the end of what was decided, an instant may have shifted over that border."""
-
-_MOMENT = timedelta(microseconds=1)
 
 
 def rename_occurrences(
@@ -56,7 +55,7 @@ def rename_occurrences(
     upto = rule.last_materialized_at
     if followed:
         upto = min(upto, max(now, upto - BAND))
-    upto = min([upto, *(at - _MOMENT for at in gone.values())])
+    upto = min([upto, *(at - MICROSECOND for at in gone.values())])
     save_rule(tx, replace(rule, overrides=overrides, last_materialized_at=upto, look_at=now))
     return names
 

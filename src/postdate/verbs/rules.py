@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Unpack, get_args
 
+from postdate.domain.instant import BEGINNING, MICROSECOND
 from postdate.domain.rule import Kind, RecurringRule, RuleStatus, occurrence_name
 from postdate.domain.walltime import resolve
 from postdate.engine.expand import look_at, restore_moved
@@ -21,14 +21,12 @@ from postdate.verbs.rules_held import Hand, changing_rules, existing_rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
     from uuid import UUID
 
     from pydantic import BaseModel
 
     from postdate.kernel import Connectable, Kernel, Unbegun
-
-_MOMENT = timedelta(microseconds=1)
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 @by_name(RuleTerms)
@@ -130,10 +128,10 @@ def _split(
     """End the rule before an occurrence, and let a new one go on with what is asked for."""
     kernel, tx, now = hand.kernel, hand.tx, hand.now
     since = named_instant(old, following, field="following")
-    first = next(old.occurrences(since - _MOMENT if since > now else now), None)
+    first = next(old.occurrences(since - MICROSECOND if since > now else now), None)
     if first is None:
         raise Invalid(field="following", rule="must be an occurrence that is still to come, or before one", value=since)
-    if next(old.occurrences(_BEGINNING, first - _MOMENT), None) is None:
+    if next(old.occurrences(BEGINNING, first - MICROSECOND), None) is None:
         return _changed(hand, old, replace(old, **changes, **changed_recurrence(old, asked, now=now)))
     withdraw_window(kernel, tx, old, now=now, actor=hand.actor, note=hand.note, since=first)
     withdraw_moved(kernel, tx, old, now=now, actor=hand.actor, note=hand.note, since=first)
@@ -149,7 +147,7 @@ def _split(
         last_error=None,
         created_at=now,
     )
-    ended = replace(old, ends_at=first - _MOMENT, version=old.version + 1, last_materialized_at=now, look_at=now)
+    ended = replace(old, ends_at=first - MICROSECOND, version=old.version + 1, last_materialized_at=now, look_at=now)
     save_rule(tx, ended)
     insert_rule(tx, new)
     hand_over_lines(tx, old.id, new.id, since=first)

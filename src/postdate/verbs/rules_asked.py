@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, assert_never, get_args
 
-from postdate.domain.instant import has_offset, instant, utc
+from postdate.domain.instant import MICROSECOND, has_offset, instant, utc
 from postdate.domain.moment import moment
 from postdate.domain.recurrence import cron as cron_rule
 from postdate.domain.recurrence import every as every_rule
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 SHORTEST = timedelta(seconds=1)
 """The shortest interval of a rule."""
-
-_MICROSECOND = timedelta(microseconds=1)
 
 
 _SAYING_WHEN = Recurrence.__annotations__.keys() - {"ends_at", "holidays"}
@@ -167,7 +165,7 @@ def _of_every(asked: Recurrence, old: RecurringRule | None, clocks: _Clocks, *, 
     every_rule(interval, anchor=starts_at)
     if interval < SHORTEST:
         raise InvalidRule("every", part="interval", why="must be at least a second", value=interval)
-    return {"rrule": str(interval // _MICROSECOND), "starts_at": starts_at}
+    return {"rrule": str(interval // MICROSECOND), "starts_at": starts_at}
 
 
 def _start(asked: Recurrence, old: RecurringRule | None, clocks: _Clocks, *, now: datetime) -> datetime:

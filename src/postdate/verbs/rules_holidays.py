@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from postdate.domain import text
 from postdate.errors import Invalid
-from postdate.store import rules
+from postdate.store import holidays as calendars
 
 if TYPE_CHECKING:
     from postdate.kernel import Connectable, Kernel, Unbegun
@@ -32,7 +32,7 @@ def set_holidays(
     """
     calendar, wanted = text.name(calendar, field="calendar"), _days(days)
     with kernel.transaction(connection) as tx:
-        rules.set_holidays(tx, calendar, wanted, now=kernel.now(tx))
+        calendars.set_holidays(tx, calendar, wanted, now=kernel.now(tx))
     return wanted
 
 
@@ -42,7 +42,7 @@ def holidays(
     """Return the days of a calendar, as in 2027-12-25, with their names; none for one that nobody has made."""
     name = text.name(calendar, field="calendar")
     with kernel.transaction(connection, read_only=True) as tx:
-        return rules.holidays(tx, [name])[name]
+        return calendars.holidays(tx, [name])[name]
 
 
 def _days(days: object) -> dict[str, str | None]:

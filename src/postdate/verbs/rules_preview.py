@@ -13,10 +13,10 @@ from postdate.domain.states import Reason, Status
 from postdate.engine.withdraw import nominal_of
 from postdate.errors import Invalid
 from postdate.store.decided import moved_lines
+from postdate.store.holidays import days_off
 from postdate.store.occurrences import lines_of
 from postdate.store.reading import find_actions
 from postdate.store.rule_actions import queued_of
-from postdate.store.rules import days_off
 from postdate.store.schema import SYSTEM_PROFILE
 from postdate.verbs.arguments import owner_id, rule_uuid
 from postdate.verbs.rule_terms import UNCHANGED, Recurrence, by_name, terms

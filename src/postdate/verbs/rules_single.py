@@ -13,11 +13,12 @@ from postdate.engine.withdraw import withdraw_window
 from postdate.errors import InvalidPayload, MoveRefused, OccurrenceNotFound, RuleMoveRefused
 from postdate.hooks import tell_settled
 from postdate.store.actions import insert_actions
+from postdate.store.holidays import days_off
 from postdate.store.occurrences import find_line, write_line
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.reading import find_action
 from postdate.store.rule_actions import queued_of
-from postdate.store.rules import days_off, save_rule
+from postdate.store.rules import save_rule
 from postdate.verbs.arguments import DEFAULT_ACTOR
 from postdate.verbs.intake import why_refused
 from postdate.verbs.read import existing

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from postdate.domain.instant import utc
+from postdate.domain.instant import MICROSECOND, utc
 from postdate.domain.recurrence.rule import Rule
 from postdate.errors import InvalidRule
 
@@ -20,7 +20,7 @@ _UNITS = (
     ("minute", timedelta(minutes=1)),
     ("second", timedelta(seconds=1)),
     ("millisecond", timedelta(milliseconds=1)),
-    ("microsecond", timedelta(microseconds=1)),
+    ("microsecond", MICROSECOND),
 )
 
 
@@ -52,7 +52,7 @@ class Every(Rule):
         """Return the rule as a JSON object; the interval is in microseconds."""
         return {
             "form": "every",
-            "interval": self.interval // timedelta(microseconds=1),
+            "interval": self.interval // MICROSECOND,
             "anchor": self.anchor.isoformat(),
         }
 

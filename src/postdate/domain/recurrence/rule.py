@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from postdate.domain.instant import utc
+from postdate.domain.instant import BEGINNING, END, utc
 from postdate.errors import Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
 MAX_PREVIEW = 1000
-
-BEGINNING = datetime.min.replace(tzinfo=UTC)
-END = datetime.max.replace(tzinfo=UTC)
 
 
 class Rule(ABC):
