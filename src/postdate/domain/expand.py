@@ -70,9 +70,14 @@ def expand(
 
     `turn` is needed where occurrences of the rule must not overlap. Raises `InvalidRule` or `InvalidZone`.
     """
-    if rule.overlap == "skip":
-        in_turn = _each_in_turn if rule.misfire == "all" else _one_by_one
-        return in_turn(rule, now=now, window=window, holidays=holidays, turn=turn or Turn(active=False))
+    if rule.overlap == "allow":
+        return _side_by_side(rule, now=now, window=window, holidays=holidays)
+    in_turn = _each_in_turn if rule.misfire == "all" else _one_by_one
+    return in_turn(rule, now=now, window=window, holidays=holidays, turn=turn or Turn(active=False))
+
+
+def _side_by_side(rule: RecurringRule, *, now: datetime, window: timedelta, holidays: Collection[str]) -> Expansion:
+    """Return all that is in the window, whatever is still at work."""
     past = _past(rule, rule.last_materialized_at, now, holidays)
     runs, missed = split(past, rule.misfire, now=now, grace=rule.grace)
     if len(runs) > MOST:
@@ -84,8 +89,8 @@ def expand(
     if len(ahead) > MOST:
         ahead = ahead[:MOST]
         return Expansion(wanted=[*runs, *ahead], missed=missed, upto=ahead[-1], look_at=ahead[MOST // 2])
-    following = next((instant for instant in soon if instant > upto), None)
-    following = following or next(rule.occurrences(upto + window, holidays=holidays), None)
+    beyond = soon[len(ahead) :]
+    following = beyond[0] if beyond else next(rule.occurrences(upto + window, holidays=holidays), None)
     wanted = [*runs, *ahead]
     if following is None:  # it ends when its last occurrence is past: until then there is something to pause
         return Expansion(wanted=wanted, missed=missed, upto=upto, look_at=max([now, *wanted]), ends=not wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from postdate.domain.rule import OccurrenceState, RuleStatus, SkipReason, occurrence_name
 from postdate.domain.states import Cause, Reason, Status
@@ -37,6 +37,19 @@ if TYPE_CHECKING:
 _MOST_OVERRIDES = 1000
 
 
+class _Why(NamedTuple):
+    """Why the action of an occurrence is taken out of the queue."""
+
+    cause: Cause
+    reason: Reason
+    verb: str
+
+
+_SKIP = _Why(cause=Cause.CANCEL, reason=Reason.USER, verb="skip")
+_MOVE = _Why(cause=Cause.REPLACE, reason=Reason.RESCHEDULED, verb="move")
+_OVERRIDE = _Why(cause=Cause.REPLACE, reason=Reason.RULE_CHANGED, verb="override")
+
+
 def skip_occurrence(
     kernel: Kernel,
     rule: UUID | str,
@@ -55,7 +68,7 @@ def skip_occurrence(
         at, line = _occurrence(tx, held, occurrence)
         if line is not None and line.reason is SkipReason.USER:
             return line
-        _take_out(hand, held, at, line, why=(Cause.CANCEL, Reason.USER, "skip"))
+        _take_out(hand, held, at, line, why=_SKIP)
         skipped = held.decided(at, OccurrenceState.SKIPPED, changed_at=now, reason=SkipReason.USER)
         write_line(tx, skipped)
         hand.tell(held, "occurrence_skipped", occurrence=occurrence_name(at))
@@ -86,7 +99,7 @@ def move_occurrence(
             raise RuleMoveRefused(held.id, verb="move an occurrence of", status=held.status)
         at, line = _occurrence(tx, held, occurrence)
         moved_to = named_instant(held, to, field="to")
-        replaced = _take_out(hand, held, at, line, why=(Cause.REPLACE, Reason.RESCHEDULED, "move"))
+        replaced = _take_out(hand, held, at, line, why=_MOVE)
         new = replace(request_of(kernel, held, at, now=now, at=moved_to), replaces_id=replaced)
         write_line(tx, held.decided(at, OccurrenceState.MOVED, changed_at=now, moved_to=moved_to, action_id=new.id))
         hand.tell(held, "occurrence_moved", occurrence=occurrence_name(at), to=moved_to.isoformat())
@@ -138,7 +151,7 @@ def _overridden(
 
 def _anew(hand: Hand, rule: RecurringRule, at: datetime, line: RuleOccurrence) -> Request | None:
     """Return what takes the place of the action of an occurrence, wherever that was moved; None for one cancelled."""
-    replaced = _take_out(hand, rule, at, line, why=(Cause.REPLACE, Reason.RULE_CHANGED, "override"))
+    replaced = _take_out(hand, rule, at, line, why=_OVERRIDE)
     if replaced is None:
         return None
     happens = existing(hand.tx, replaced).publish_at
@@ -177,34 +190,28 @@ def _occurrence(tx: Transaction, rule: RecurringRule, named: datetime | str) -> 
     """Return which occurrence is meant, and its line in the ledger. Raises `OccurrenceNotFound`."""
     at = named_instant(rule, named, field="occurrence")
     line = find_line(tx, rule.id, at)
-    if line is None:
-        days = days_off(tx, rule)
-        if not rule.fires_at(at, holidays=days):
-            raise OccurrenceNotFound(rule.id, at)
+    if line is None and not rule.fires_at(at, holidays=days_off(tx, rule)):
+        raise OccurrenceNotFound(rule.id, at)
     return at, line
 
 
-def _take_out(
-    hand: Hand, rule: RecurringRule, at: datetime, line: RuleOccurrence | None, *, why: tuple[Cause, Reason, str]
-) -> UUID | None:
-    """Withdraw the action of an occurrence where it is queued, and return it. Raises `MoveRefused` where it has begun.
-
-    `why` is the cause, the reason and the verb.
-    """
-    tx, (cause, reason, verb) = hand.tx, why
-    known = None if line is None else line.action_id
+def _take_out(hand: Hand, rule: RecurringRule, at: datetime, line: RuleOccurrence | None, *, why: _Why) -> UUID | None:
+    """Withdraw the action of an occurrence where it is queued, and return it. Raises `MoveRefused` if it has begun."""
+    tx, known = hand.tx, None if line is None else line.action_id
     queued = [
         each.action_id
         for each in queued_of(tx, rule.id)
         if each.occurrence == occurrence_name(at) or each.action_id == known
     ]
-    gone = withdraw_queued(tx, queued, cause=cause, reason=reason, now=hand.now, actor=hand.actor, note=hand.note)
+    gone = withdraw_queued(
+        tx, queued, cause=why.cause, reason=why.reason, now=hand.now, actor=hand.actor, note=hand.note
+    )
     if gone:
         tell_settled(tx, hand.kernel.registry, dict.fromkeys(gone, rule.action_type), now=hand.now)
         return max(gone)
-    action = None if line is None or line.action_id is None else find_action(tx, line.action_id)
+    action = None if known is None else find_action(tx, known)
     if action is not None and action.status is not Status.CANCELLED:
-        raise MoveRefused(action.id, verb=verb, status=action.status, reason=action.reason)
+        raise MoveRefused(action.id, verb=why.verb, status=action.status, reason=action.reason)
     return None
 
 
