@@ -29,6 +29,9 @@ _EVERYWHERE = (
     inspect.Parameter("database_url_option", _KEYWORD, default=None, annotation=DatabaseUrlOption),
 )
 
+_LAST = {"note": 1, "actor": 2, "as_json": 3}
+"""What stands behind a command's other options, in every command alike."""
+
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Hand `function` an `Installation` first, and take `--app` and `--database-url` behind its name too.
@@ -36,7 +39,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     Options that several commands share may be one TypedDict: `**options: Unpack[...]`; what is not given is None.
     """
     signature = inspect.signature(function, eval_str=True)
-    own = list(_each(signature.parameters.values()))[1:]
+    own = sorted(list(_each(signature.parameters.values()))[1:], key=lambda each: _LAST.get(each.name, 0))
 
     def run(ctx: typer.Context, *, app_option: str | None, database_url_option: str | None, **arguments: Any) -> None:
         before: Installation = ctx.obj

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 from rich.text import Text
@@ -10,7 +10,7 @@ from rich.text import Text
 from postdate.cli.command import command
 from postdate.cli.failure import plain
 from postdate.cli.installation import Installation
-from postdate.cli.options import ActorOption, JsonFlag, NoteOption, actor_or_login
+from postdate.cli.options import HandOptions, JsonFlag, hand_of
 from postdate.cli.printing import Stdout
 from postdate.cli.records import instant_text, print_record
 
@@ -50,13 +50,12 @@ def enable(
     *,
     workspace: WorkspaceOption = None,
     user: UserOption = None,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Let webhooks be sent to an address again; print since when they were not. Retry what was refused yourself."""
     with installation.opened() as app:
-        enabled = app.sync.enable_endpoint(url, workspace=workspace, user=user, actor=actor_or_login(actor), note=note)
+        enabled = app.sync.enable_endpoint(url, workspace=workspace, user=user, **hand_of(hand))
     _print(enabled, as_json=as_json)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
@@ -12,16 +12,15 @@ from postdate.cli.installation import Installation
 from postdate.cli.options import (
     ActionId,
     ActionIds,
-    ActorOption,
     ExpiresOption,
     FoldOption,
     GapOption,
+    HandOptions,
     JsonFlag,
     NewAtOption,
-    NoteOption,
     TzOption,
     ZonePolicyOption,
-    actor_or_login,
+    hand_of,
 )
 from postdate.cli.printing import print_moved
 from postdate.domain.states import Status
@@ -41,16 +40,15 @@ def cancel(
     free_idempotency_key: Annotated[
         bool, typer.Option("--free-idempotency-key", help="Let its idempotency key be used anew.")
     ] = False,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Cancel queued actions; one that is cancelled already stays so."""
-    who = actor_or_login(actor)
+    asked = hand_of(hand)
     with installation.opened() as app:
 
         def cancelled(action: str) -> Action:
-            found = app.sync.cancel(action, actor=who, note=note, free_idempotency_key=free_idempotency_key)
+            found = app.sync.cancel(action, free_idempotency_key=free_idempotency_key, **asked)
             if found.status is not Status.CANCELLED:
                 raise MoveRefused(found.id, verb="cancel", status=found.status, reason=found.reason)
             return found
@@ -69,9 +67,8 @@ def reschedule(
     fold: FoldOption = None,
     zone_policy: ZonePolicyOption = None,
     expires_at: ExpiresOption = None,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Move a queued action to another time: it is cancelled, and a new one takes its place.
 
@@ -86,24 +83,18 @@ def reschedule(
             fold=fold,
             zone_policy=zone_policy,
             expires_at=expires_at,
-            actor=actor_or_login(actor),
-            note=note,
+            **hand_of(hand),
         )
     print_moved(moved, as_json=as_json)
 
 
 @command
 def post_now(
-    installation: Installation,
-    action: ActionId,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
+    installation: Installation, action: ActionId, *, as_json: JsonFlag = False, **hand: Unpack[HandOptions]
 ) -> None:
     """Fire a queued action now, or publish once more one that is published; a new action takes its place."""
     with installation.opened() as app:
-        moved = app.sync.post_now(action, actor=actor_or_login(actor), note=note)
+        moved = app.sync.post_now(action, **hand_of(hand))
     print_moved(moved, as_json=as_json)
 
 
@@ -113,14 +104,13 @@ def retry(
     actions: ActionIds,
     *,
     force: Annotated[bool, typer.Option("--force", help="Go beyond the type's attempts; needs --note.")] = False,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Queue failed actions again, due now."""
-    who = actor_or_login(actor)
+    asked = hand_of(hand)
     with installation.opened() as app:
-        _each(actions, lambda action: app.sync.retry(action, force=force, actor=who, note=note), as_json=as_json)
+        _each(actions, lambda action: app.sync.retry(action, force=force, **asked), as_json=as_json)
 
 
 @command
@@ -129,28 +119,22 @@ def confirm(
     action: ActionId,
     *,
     provider_id: Annotated[str | None, typer.Option(metavar="TEXT", help="What the provider calls it.")] = None,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Say that an unconfirmed action did go out: it is published."""
     with installation.opened() as app:
-        found = app.sync.confirm(action, provider_id=provider_id, actor=actor_or_login(actor), note=note)
+        found = app.sync.confirm(action, provider_id=provider_id, **hand_of(hand))
     print_moved(found, as_json=as_json)
 
 
 @command
 def dismiss(
-    installation: Installation,
-    action: ActionId,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
+    installation: Installation, action: ActionId, *, as_json: JsonFlag = False, **hand: Unpack[HandOptions]
 ) -> None:
     """Say that an unconfirmed action did not go out: it stays failed, and the thing can be scheduled again."""
     with installation.opened() as app:
-        found = app.sync.dismiss(action, actor=actor_or_login(actor), note=note)
+        found = app.sync.dismiss(action, **hand_of(hand))
     print_moved(found, as_json=as_json)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from typing import Annotated
+from typing import Annotated, TypedDict
 
 import typer
 
@@ -45,6 +45,25 @@ GapOption = Annotated[Gap | None, typer.Option("--gap", help=GAP_HELP)]
 FoldOption = Annotated[Fold | None, typer.Option("--fold", help=FOLD_HELP)]
 ZonePolicyOption = Annotated[ZonePolicy | None, typer.Option("--zone-policy", help=ZONE_POLICY_HELP)]
 ExpiresOption = Annotated[str | None, typer.Option("--expires-at", metavar="INSTANT", help=EXPIRES_HELP)]
+
+
+class HandOptions(TypedDict, total=False):
+    """Who asks, and why: the options of every command that changes something."""
+
+    note: NoteOption
+    actor: ActorOption
+
+
+class Hand(TypedDict):
+    """The same, as the verbs take it."""
+
+    actor: str
+    note: str | None
+
+
+def hand_of(options: HandOptions) -> Hand:
+    """Return who asks, and why."""
+    return {"actor": actor_or_login(options.get("actor")), "note": options.get("note")}
 
 
 def actor_or_login(actor: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 from rich.text import Text
@@ -10,7 +10,7 @@ from rich.text import Text
 from postdate.cli.command import command
 from postdate.cli.failure import plain
 from postdate.cli.installation import Installation
-from postdate.cli.options import ActorOption, JsonFlag, NoteOption, actor_or_login
+from postdate.cli.options import HandOptions, JsonFlag, hand_of
 from postdate.cli.printing import Stdout
 from postdate.cli.records import instant_text, print_record
 from postdate.domain.pause import EndedPause
@@ -29,16 +29,15 @@ def pause(
     *,
     workspace: WorkspaceOption = None,
     action_type: TypeOption = None,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Let nothing more start of a workspace, of an action type, or of one type in one workspace.
 
     What runs goes on; what falls due waits for resume, and then goes out late unless it has expired.
     """
     with installation.opened() as app:
-        begun = app.sync.pause(workspace=workspace, action_type=action_type, actor=actor_or_login(actor), note=note)
+        begun = app.sync.pause(workspace=workspace, action_type=action_type, **hand_of(hand))
     _print(begun, as_json=as_json)
 
 
@@ -48,13 +47,12 @@ def resume(
     *,
     workspace: WorkspaceOption = None,
     action_type: TypeOption = None,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """End the pause of exactly this workspace and type; what waited for it goes out."""
     with installation.opened() as app:
-        ended = app.sync.resume(workspace=workspace, action_type=action_type, actor=actor_or_login(actor), note=note)
+        ended = app.sync.resume(workspace=workspace, action_type=action_type, **hand_of(hand))
     _print(ended, as_json=as_json)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 from rich.text import Text
@@ -10,7 +10,7 @@ from rich.text import Text
 from postdate.cli.command import command
 from postdate.cli.failure import plain
 from postdate.cli.installation import Installation
-from postdate.cli.options import ActorOption, JsonFlag, NoteOption, actor_or_login
+from postdate.cli.options import HandOptions, JsonFlag, hand_of
 from postdate.cli.printing import Stdout
 from postdate.cli.records import instant_text, print_json, record_json
 
@@ -38,15 +38,12 @@ def set_(
     tz: Annotated[
         str | None, typer.Option("--tz", metavar="ZONE", help="Their IANA zone; else that of the workspace.")
     ] = None,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Set the quiet hours of a workspace, in place of those it has: what falls due in them goes out at their end."""
     with installation.opened() as app:
-        kept = app.sync.set_quiet_hours(
-            workspace, hours, action_type=action_type, tz=tz, actor=actor_or_login(actor), note=note
-        )
+        kept = app.sync.set_quiet_hours(workspace, hours, action_type=action_type, tz=tz, **hand_of(hand))
     for each in kept:
         _print(each, as_json=as_json)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from postdate.cli.command import command
 from postdate.cli.failure import ExitCode, plain, tell
 from postdate.cli.installation import Installation
-from postdate.cli.options import ActorOption, JsonFlag, NoteOption, actor_or_login
+from postdate.cli.options import HandOptions, JsonFlag, hand_of
 from postdate.cli.records import instant_text, print_record
 from postdate.errors import NotHeld
 
@@ -26,9 +26,8 @@ def release(
         typer.Option(metavar="INSTANT", help="Cancel what is queued and due before then: it went out already."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask: let what is due go out.")] = False,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Let an installation fire again that is on hold since a backup was put back; say what is due, and ask first."""
     with installation.opened() as app:
@@ -39,7 +38,7 @@ def release(
         if not yes and not typer.confirm("Release it?", err=True):
             tell("still on hold")
             raise typer.Exit(ExitCode.REFUSED)
-        released = app.sync.release(cancel_due_before=cancel_due_before, actor=actor_or_login(actor), note=note)
+        released = app.sync.release(cancel_due_before=cancel_due_before, **hand_of(hand))
     _print(released, as_json=as_json)
 
 

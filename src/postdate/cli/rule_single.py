@@ -9,15 +9,7 @@ import typer
 
 from postdate.cli.command import command
 from postdate.cli.installation import Installation
-from postdate.cli.options import (
-    ActorOption,
-    JsonFlag,
-    NoteOption,
-    PayloadOption,
-    SetOption,
-    WorkspaceOption,
-    actor_or_login,
-)
+from postdate.cli.options import HandOptions, JsonFlag, PayloadOption, SetOption, WorkspaceOption, hand_of
 from postdate.cli.payload import payload_of
 from postdate.cli.printing import print_moved
 from postdate.cli.rule_options import Occurrence, RecurrenceOptions, RuleId, asked_of
@@ -32,13 +24,12 @@ def skip(
     rule: RuleId,
     when: Occurrence,
     *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Leave one occurrence out."""
     with installation.opened() as app:
-        skipped = app.sync.skip_occurrence(rule, when, actor=actor_or_login(actor), note=note)
+        skipped = app.sync.skip_occurrence(rule, when, **hand_of(hand))
     print_occurrence(skipped, as_json=as_json)
 
 
@@ -49,13 +40,12 @@ def move(
     when: Occurrence,
     *,
     to: Annotated[str, typer.Option("--to", metavar="WHEN", help="When it happens instead.")],
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Let one occurrence happen at another time."""
     with installation.opened() as app:
-        action = app.sync.move_occurrence(rule, when, to=to, actor=actor_or_login(actor), note=note)
+        action = app.sync.move_occurrence(rule, when, to=to, **hand_of(hand))
     print_moved(action, as_json=as_json)
 
 
@@ -67,29 +57,23 @@ def override(
     *,
     payload: PayloadOption = None,
     set_: SetOption = None,
-    note: NoteOption = None,
-    actor: ActorOption = None,
     as_json: JsonFlag = False,
+    **hand: Unpack[HandOptions],
 ) -> None:
     """Give one occurrence something else in its payload; nothing given takes that back."""
     given = payload_of(payload, set_)
     with installation.opened() as app:
-        changed = app.sync.override_occurrence(rule, when, given, actor=actor_or_login(actor), note=note)
+        changed = app.sync.override_occurrence(rule, when, given, **hand_of(hand))
     print_rule(changed, as_json=as_json)
 
 
 @command
 def run_now(
-    installation: Installation,
-    rule: RuleId,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
+    installation: Installation, rule: RuleId, *, as_json: JsonFlag = False, **hand: Unpack[HandOptions]
 ) -> None:
     """Fire what a rule fires, now and beside its occurrences."""
     with installation.opened() as app:
-        action = app.sync.run_now(rule, actor=actor_or_login(actor), note=note)
+        action = app.sync.run_now(rule, **hand_of(hand))
     print_moved(action, as_json=as_json)
 
 

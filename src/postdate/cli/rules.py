@@ -12,6 +12,7 @@ from postdate.cli.installation import Installation
 from postdate.cli.options import (
     ActorOption,
     DisplayZone,
+    HandOptions,
     JsonFlag,
     NoteOption,
     PayloadOption,
@@ -19,6 +20,7 @@ from postdate.cli.options import (
     UserOption,
     WorkspaceOption,
     actor_or_login,
+    hand_of,
 )
 from postdate.cli.payload import payload_of
 from postdate.cli.printing import history_json
@@ -119,45 +121,24 @@ def update(
 
 
 @command
-def pause(
-    installation: Installation,
-    rule: RuleId,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+def pause(installation: Installation, rule: RuleId, *, as_json: JsonFlag = False, **hand: Unpack[HandOptions]) -> None:
     """Let nothing more start of a rule; what it has queued is withdrawn."""
     with installation.opened() as app:
-        print_rule(app.sync.pause_rule(rule, actor=actor_or_login(actor), note=note), as_json=as_json)
+        print_rule(app.sync.pause_rule(rule, **hand_of(hand)), as_json=as_json)
 
 
 @command
-def resume(
-    installation: Installation,
-    rule: RuleId,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+def resume(installation: Installation, rule: RuleId, *, as_json: JsonFlag = False, **hand: Unpack[HandOptions]) -> None:
     """Let a paused rule go on; what is still to come is brought back."""
     with installation.opened() as app:
-        print_rule(app.sync.resume_rule(rule, actor=actor_or_login(actor), note=note), as_json=as_json)
+        print_rule(app.sync.resume_rule(rule, **hand_of(hand)), as_json=as_json)
 
 
 @command
-def end(
-    installation: Installation,
-    rule: RuleId,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
-) -> None:
+def end(installation: Installation, rule: RuleId, *, as_json: JsonFlag = False, **hand: Unpack[HandOptions]) -> None:
     """End a rule for good; what runs goes on."""
     with installation.opened() as app:
-        print_rule(app.sync.end_rule(rule, actor=actor_or_login(actor), note=note), as_json=as_json)
+        print_rule(app.sync.end_rule(rule, **hand_of(hand)), as_json=as_json)
 
 
 for _name, _command in {

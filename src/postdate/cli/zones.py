@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import typer
 from rich.text import Text
@@ -10,7 +10,7 @@ from rich.text import Text
 from postdate.cli.command import command
 from postdate.cli.failure import plain, tell
 from postdate.cli.installation import Installation
-from postdate.cli.options import ActionId, ActorOption, JsonFlag, NoteOption, actor_or_login
+from postdate.cli.options import ActionId, HandOptions, JsonFlag, hand_of
 from postdate.cli.printing import Stdout, print_moved
 from postdate.cli.records import instant_text, print_json
 
@@ -50,31 +50,21 @@ def check(
 
 @command
 def follow(
-    installation: Installation,
-    action: ActionId,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
+    installation: Installation, action: ActionId, *, as_json: JsonFlag = False, **hand: Unpack[HandOptions]
 ) -> None:
     """Move an action to the instant that its wall time means now; one that is past fires it at once."""
     with installation.opened() as app:
-        moved = app.sync.follow_zone(action, actor=actor_or_login(actor), note=note)
+        moved = app.sync.follow_zone(action, **hand_of(hand))
     print_moved(moved, as_json=as_json)
 
 
 @command
 def pin(
-    installation: Installation,
-    action: ActionId,
-    *,
-    note: NoteOption = None,
-    actor: ActorOption = None,
-    as_json: JsonFlag = False,
+    installation: Installation, action: ActionId, *, as_json: JsonFlag = False, **hand: Unpack[HandOptions]
 ) -> None:
     """Let an action keep its instant, whatever its wall time comes to mean."""
     with installation.opened() as app:
-        pinned = app.sync.pin_zone(action, actor=actor_or_login(actor), note=note)
+        pinned = app.sync.pin_zone(action, **hand_of(hand))
     print_moved(pinned, as_json=as_json)
 
 
