@@ -54,7 +54,7 @@ class Intended:
     publish_at: datetime
     expires_at: datetime | None
     intent: Intent
-    rule_id: str | None = None
+    rule_id: UUID | None = None
     """The recurring rule that it is an occurrence of."""
 
 

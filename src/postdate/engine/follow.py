@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from sqlalchemy.exc import DBAPIError
 
@@ -27,6 +26,7 @@ from postdate.store.rules import hold_rule
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
+    from uuid import UUID
 
     from postdate.domain.action import Action, Request
     from postdate.domain.intent import Shift
@@ -77,6 +77,28 @@ def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, 
     held = hold_queued(tx, list(by_id))
     olds = find_actions(tx, held)
     notes = {action_id: _note(by_id[action_id]) for action_id in olds}
+    gone = _withdraw(kernel, tx, olds, notes, now=now)
+    names = _renamed(kernel, tx, rules, [(olds[action_id], by_id[action_id]) for action_id in gone], now=now)
+    news = {action_id: _moved(kernel, olds[action_id], by_id[action_id], names, now=now) for action_id in sorted(gone)}
+    _insert(tx, news, notes, now=now)
+    for old, new in news.items():
+        rule_id = by_id[old].intended.rule_id
+        if rule_id in rules:
+            relink_line(tx, rule_id, old=old, new=new.id, publish_at=new.publish_at)
+    return gone
+
+
+def _hold_rules(tx: Transaction, shifts: Iterable[Shift]) -> dict[UUID, RecurringRule]:
+    """Hold the rules whose occurrences these are, behind the owners and before the queue as every verb does."""
+    named = sorted({each.intended.rule_id for each in shifts if each.intended.rule_id is not None})
+    held = {rule_id: hold_rule(tx, rule_id) for rule_id in named}
+    return {rule_id: rule for rule_id, rule in held.items() if rule is not None}
+
+
+def _withdraw(
+    kernel: Kernel, tx: Transaction, olds: Mapping[UUID, Action], notes: Mapping[UUID, str], *, now: datetime
+) -> set[UUID]:
+    """Take these actions out of the queue, and return those that nobody else had in hand."""
     gone: set[UUID] = set()
     for note in sorted(set(notes.values())):  # mostly one: the events of a set share theirs
         told = [action_id for action_id in olds if notes[action_id] == note]
@@ -84,44 +106,19 @@ def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, 
             tx, told, cause=Cause.REPLACE, reason=Reason.RESCHEDULED, now=now, actor=ENGINE, note=note
         )
     tell_settled(tx, kernel.registry, {action_id: olds[action_id].action_type for action_id in gone}, now=now)
-    names = _renamed(kernel, tx, rules, [(olds[action_id], by_id[action_id]) for action_id in gone], now=now)
-    news = {action_id: _moved(kernel, olds[action_id], by_id[action_id], names, now=now) for action_id in sorted(gone)}
-    _insert(tx, news, notes, now=now)
-    for old, new in news.items():
-        rule = rules.get(by_id[old].intended.rule_id or "")
-        if rule is not None:
-            relink_line(tx, rule.id, old=old, new=new.id, publish_at=new.publish_at)
     return gone
-
-
-def _hold_rules(tx: Transaction, shifts: Iterable[Shift]) -> dict[str, RecurringRule]:
-    """Hold the rules whose occurrences these are, behind the owners and before the queue as every verb does."""
-    held: dict[str, RecurringRule] = {}
-    for rule_id in sorted({each.intended.rule_id for each in shifts if each.intended.rule_id is not None}):
-        found = hold_rule(tx, UUID(rule_id)) if _is_uuid(rule_id) else None
-        if found is not None:
-            held[rule_id] = found
-    return held
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:  # other programs may write what they like
-        return False
-    return True
 
 
 def _renamed(
     kernel: Kernel,
     tx: Transaction,
-    rules: Mapping[str, RecurringRule],
+    rules: Mapping[UUID, RecurringRule],
     shifts: Sequence[tuple[Action, Shift]],
     *,
     now: datetime,
-) -> dict[tuple[str | None, str], str]:
+) -> dict[tuple[UUID | None, str], str]:
     """Return what occurrences are called now, by the rule and what they were called."""
-    names: dict[tuple[str | None, str], str] = {}
+    names: dict[tuple[UUID | None, str], str] = {}
     for rule_id, rule in rules.items():
         mine = [(old, each) for old, each in shifts if each.intended.rule_id == rule_id]
         followed = {old.publish_at: each.means for old, each in mine if each.means is not None and _is_nominal(old)}
@@ -136,7 +133,7 @@ def _is_nominal(old: Action) -> bool:
 
 
 def _moved(
-    kernel: Kernel, old: Action, shift: Shift, names: Mapping[tuple[str | None, str], str], *, now: datetime
+    kernel: Kernel, old: Action, shift: Shift, names: Mapping[tuple[UUID | None, str], str], *, now: datetime
 ) -> Request:
     return replacement(
         old,

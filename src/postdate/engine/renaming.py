@@ -43,20 +43,18 @@ def rename_occurrences(
     """
     lines = {line.nominal_at: line for line in lines_of(tx, rule.id, since=now - BAND)}
     lines |= {line.nominal_at: line for line in decided_lines(tx, rule.id, since=now - BAND)}
-    shifted = {at: _followed(rule, line, followed) for at, line in lines.items()}
-    shifted = {at: line for at, line in shifted.items() if line != lines[at]}
-    shifted |= _guessed(rule, lines, shifted, by={to - at for at, to in followed.items()})
+    shifted = _shifted(rule, lines, followed)
     there = {at: lines.get(line.nominal_at) for at, line in shifted.items() if line.nominal_at not in shifted}
     gone = _withdrawn(kernel, tx, rule, [line for line in there.values() if line is not None], now=now)
     shifted = {at: line for at, line in shifted.items() if _makes_way(there.get(at), gone)}
     rename_lines(tx, rule.id, shifted)
     names = {occurrence_name(at): occurrence_name(line.nominal_at) for at, line in shifted.items()}
     overrides = {names.get(name, name): said for name, said in rule.overrides.items()}
-    upto = rule.last_materialized_at
+    decided = rule.last_materialized_at
     if followed:
-        upto = min(upto, max(now, upto - BAND))
-    upto = min([upto, *(at - MICROSECOND for at in gone.values())])
-    save_rule(tx, replace(rule, overrides=overrides, last_materialized_at=upto, look_at=now))
+        decided = min(decided, max(now, decided - BAND))
+    decided = min([decided, *(at - MICROSECOND for at in gone.values())])
+    save_rule(tx, replace(rule, overrides=overrides, last_materialized_at=decided, look_at=now))
     return names
 
 
@@ -71,6 +69,15 @@ def meant_now(rule: RecurringRule, line: RuleOccurrence) -> RuleOccurrence:
         return replace(line, nominal_at=nominal_at, moved_to=rule.means_now(line.moved_to, line.moved_wall))
     except Invalid:  # its zone is none any more, say: the expander tells of it
         return line
+
+
+def _shifted(
+    rule: RecurringRule, lines: Mapping[datetime, RuleOccurrence], followed: Mapping[datetime, datetime]
+) -> dict[datetime, RuleOccurrence]:
+    """Return the lines that are about other instants now, by those that they were about."""
+    told = {at: _followed(rule, line, followed) for at, line in lines.items()}
+    shifted = {at: line for at, line in told.items() if line != lines[at]}
+    return shifted | _guessed(rule, lines, shifted, by={to - at for at, to in followed.items()})
 
 
 def _followed(rule: RecurringRule, line: RuleOccurrence, followed: Mapping[datetime, datetime]) -> RuleOccurrence:

@@ -44,6 +44,8 @@ _WRITTEN = 200
 _TOLD = 20
 """How many problems a report spells out."""
 
+_SEE = "postdate zones check"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ZoneReport:
@@ -158,6 +160,3 @@ def _tell(report: ZoneReport) -> None:
         _log.warning("wall times mean other instants now, but cannot be followed", actions=report.refused)
     for problem in report.problems:
         _log.warning("an owner's zone cannot be told", error=problem)
-
-
-_SEE = "postdate zones check"

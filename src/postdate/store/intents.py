@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from sqlalchemy import Text, func, literal, literal_column, null, select, tuple_
 
@@ -13,12 +14,28 @@ from postdate.store.actions import intent_of
 
 if TYPE_CHECKING:
     from datetime import datetime
-    from uuid import UUID
 
     from sqlalchemy import Row
     from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.store.transaction import Transaction
+
+_INTENDED = (
+    "id",
+    "action_type",
+    "workspace_id",
+    "user_id",
+    "publish_at",
+    "expires_at",
+    "wall_time",
+    "tz",
+    "gap",
+    "fold",
+    "tz_source",
+    "zone_policy",
+    "origin",
+    "origin_id",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +90,7 @@ def intended_in(
     query = (
         select(*(a.c[name] for name in _INTENDED))
         .select_from(a.join(q, q.c.action_id == a.c.id))
-        .where(*_of(tx, stretch), a.c.publish_at > now, q.c.lease_until.is_(None))
+        .where(*_within(tx, stretch), a.c.publish_at > now, q.c.lease_until.is_(None))
         .order_by(a.c.publish_at, a.c.id)
         .limit(limit)
     )
@@ -85,38 +102,20 @@ def intended_in(
     return [_intended(row) for row in tx.execute(query)]
 
 
-_INTENDED = (
-    "id",
-    "action_type",
-    "workspace_id",
-    "user_id",
-    "publish_at",
-    "expires_at",
-    "wall_time",
-    "tz",
-    "gap",
-    "fold",
-    "tz_source",
-    "zone_policy",
-    "origin",
-    "origin_id",
-)
-
-
-def _of(tx: Transaction, stretch: Stretch) -> list[ColumnElement[bool]]:
+def _within(tx: Transaction, stretch: Stretch) -> list[ColumnElement[bool]]:
     a = tx.tables.actions
     if stretch.owner is None:
         return [a.c.tz == stretch.tz]
     workspace = stretch.owner.workspace_id
     return [
-        _owners(tx),
+        _in_owners_zone(tx),
         a.c.user_id == stretch.owner.user_id,
         a.c.workspace_id.is_(None) if workspace is None else a.c.workspace_id == workspace,
         a.c.tz == stretch.tz,
     ]
 
 
-def _owners(tx: Transaction) -> ColumnElement[bool]:
+def _in_owners_zone(tx: Transaction) -> ColumnElement[bool]:
     # written out, so that every plan sees that the partial index of owners' zones will do
     return tx.tables.actions.c.tz_source == literal_column("'owner'")
 
@@ -130,8 +129,15 @@ def _intended(row: Row[Any]) -> Intended:
         publish_at=row.publish_at,
         expires_at=row.expires_at,
         intent=intent_of(row),
-        rule_id=row.origin_id if row.origin == RECURRING else None,
+        rule_id=_rule_id(row) if row.origin == RECURRING else None,
     )
+
+
+def _rule_id(row: Row[Any]) -> UUID | None:
+    try:
+        return UUID(row.origin_id)
+    except (TypeError, ValueError):  # other programs may write what they like
+        return None
 
 
 def owners_zones(
@@ -158,7 +164,9 @@ def _owners_page(
     a = tx.tables.actions
     in_order = ("user_id", "workspace_id", "tz") if in_workspace else ("user_id", "tz")
     there = a.c.workspace_id.is_not(None) if in_workspace else a.c.workspace_id.is_(None)
-    zones = select(a.c.user_id, a.c.workspace_id, a.c.tz).distinct().where(_owners(tx), there, a.c.publish_at > now)
+    zones = (
+        select(a.c.user_id, a.c.workspace_id, a.c.tz).distinct().where(_in_owners_zone(tx), there, a.c.publish_at > now)
+    )
     if after is not None:
         told = {"user_id": after.owner.user_id, "workspace_id": after.owner.workspace_id, "tz": after.tz}
         place = (literal(told[name], a.c[name].type) for name in in_order)

@@ -6,12 +6,11 @@ import calendar
 from itertools import product
 from typing import TYPE_CHECKING
 
-from postdate.domain.recurrence.words import joined, nth
+from postdate.domain.recurrence.words import FEW, joined, nth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_FEW = 4
 _RUN = 3
 _WEEK = 7
 _MINUTES = range(60)
@@ -26,7 +25,7 @@ def cron_in_words(plain: str) -> str:
     if "*" in (minute, hour) or minute.startswith("*"):
         return _often(minute, hour) + days + months
     minutes, hours = _numbers(minute, _MINUTES), _numbers(hour, _HOURS)
-    if len(minutes) * len(hours) > _FEW:
+    if len(minutes) * len(hours) > FEW:
         return _often(minute, hour) + (days or " every day") + months
     clocks = joined(f"{at:02}:{past:02}" for at, past in product(hours, minutes))
     return f"at {clocks}{days or ' every day'}{months}"

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from postdate.domain.walltime import Fold
 
-_MOST = timedelta(hours=26)
+FURTHEST = timedelta(hours=26)
 """Further apart than any two readings of one wall time, and than any zone and UTC."""
-
 
 _FIRST_CHANGES = datetime(1800, 1, 1, tzinfo=UTC)
 """Before this no zone has a change: each keeps the mean time of its place."""
@@ -86,11 +85,11 @@ def right_after(zone: ZoneInfo) -> Callable[[datetime], datetime]:
 def wall_floor(instant: datetime, zone: ZoneInfo) -> datetime:
     """Return a wall time (naive) such that no earlier one may fall later than the instant."""
     try:
-        nearby = {_offset(zone, instant + away) for away in (-_MOST, timedelta(0), _MOST)}
+        nearby = {_offset(zone, instant + away) for away in (-FURTHEST, timedelta(0), FURTHEST)}
         here = instant.replace(tzinfo=None) + _offset(zone, instant)
-        return here if len(nearby) == 1 else here - _MOST
+        return here if len(nearby) == 1 else here - FURTHEST
     except OverflowError:
-        return datetime.min if instant.year == 1 else instant.replace(tzinfo=None) - _MOST  # noqa: DTZ901
+        return datetime.min if instant.year == 1 else instant.replace(tzinfo=None) - FURTHEST  # noqa: DTZ901
 
 
 def shown_at(instant: datetime, offset: timedelta) -> datetime:
@@ -103,7 +102,7 @@ def shown_at(instant: datetime, offset: timedelta) -> datetime:
 
 def wall_ceiling(instant: datetime) -> datetime:
     """Return a wall time (naive) such that no later one may fall at the instant or before it, in any zone."""
-    return shown_at(instant, _MOST)
+    return shown_at(instant, FURTHEST)
 
 
 def first_showing(wall: datetime, zone: ZoneInfo) -> datetime:

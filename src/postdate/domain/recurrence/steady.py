@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from postdate.domain.recurrence.parts import Freq
-from postdate.domain.recurrence.placing import next_change
+from postdate.domain.recurrence.placing import FURTHEST, next_change
 from postdate.domain.recurrence.seconds import HOUR, MINUTE
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 _WEEK = 7
 _DAY = timedelta(days=1)
 _YEAR = 365 * _DAY
-_NEAR = timedelta(hours=26)
-"""A change of the clocks moves no wall time further than this."""
 
 
 def is_simple(parts: Parts, start: datetime) -> bool:
@@ -77,7 +75,7 @@ def steady_offset(zone: ZoneInfo, lo: datetime, hi: datetime) -> timedelta | Non
         return fixed
     if hi - lo > _YEAR or not MINYEAR + 1 < lo.year <= hi.year < MAXYEAR - 1:
         return None
-    lo, hi = lo - _NEAR, hi + _NEAR
+    lo, hi = lo - FURTHEST, hi + FURTHEST
     years = (lo.year,) if lo.year == hi.year else (lo.year, hi.year)
     if any(lo < change <= hi for year in years for change in _changes(zone, year)):
         return None

@@ -23,7 +23,9 @@ _PERIOD = {
     Freq.MINUTELY: "minute",
     Freq.SECONDLY: "second",
 }
-_FEW = 4
+FEW = 4
+"""So many times of the day are told one by one."""
+
 _WORKING_WEEK = tuple((0, day) for day in range(5))
 
 
@@ -77,7 +79,7 @@ def _numbered(parts: Parts) -> str:
 
 
 def _at(parts: Parts) -> str:
-    if parts.freq < Freq.HOURLY and len(parts.hours) * len(parts.minutes) * len(parts.seconds) <= _FEW:
+    if parts.freq < Freq.HOURLY and len(parts.hours) * len(parts.minutes) * len(parts.seconds) <= FEW:
         clocks = (time(*clock) for clock in product(parts.hours, parts.minutes, parts.seconds))
         return f" at {joined(clock.isoformat('seconds' if clock.second else 'minutes') for clock in clocks)}"
     named = (("hour", parts.hours), ("minute", parts.minutes), ("second", parts.seconds))
