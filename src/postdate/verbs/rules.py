@@ -127,11 +127,8 @@ def _split(
 ) -> RecurringRule:
     """End the rule before an occurrence, and let a new one go on with what is asked for."""
     kernel, tx, now = hand.kernel, hand.tx, hand.now
-    since = named_instant(old, following, field="following")
-    first = next(old.occurrences(since - MICROSECOND if since > now else now), None)
-    if first is None:
-        raise Invalid(field="following", rule="must be an occurrence that is still to come, or before one", value=since)
-    if next(old.occurrences(BEGINNING, first - MICROSECOND), None) is None:
+    first = _first_of(old, following, now=now)
+    if next(old.occurrences(BEGINNING, first - MICROSECOND), None) is None:  # all that it has follows
         return _changed(hand, old, replace(old, **changes, **changed_recurrence(old, asked, now=now)))
     withdraw_window(kernel, tx, old, now=now, actor=hand.actor, note=hand.note, since=first)
     withdraw_moved(kernel, tx, old, now=now, actor=hand.actor, note=hand.note, since=first)
@@ -157,6 +154,15 @@ def _split(
         look_at(kernel, tx, [ended, new], now=now)
         restore_moved(kernel, tx, new, now=now)
     return existing_rule(tx, new.id)
+
+
+def _first_of(old: RecurringRule, following: datetime | str, *, now: datetime) -> datetime:
+    """Return the first occurrence from an instant on that is still to come. Raises `Invalid`."""
+    since = named_instant(old, following, field="following")
+    first = next(old.occurrences(since - MICROSECOND if since > now else now), None)
+    if first is None:
+        raise Invalid(field="following", rule="must be an occurrence that is still to come, or before one", value=since)
+    return first
 
 
 def _going_on(old: RecurringRule, asked: Recurrence, first: datetime, *, now: datetime) -> dict[str, Any]:
