@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Unpack
+from typing import Annotated, Any, Unpack
 from uuid import UUID
 
 import typer
@@ -94,20 +94,17 @@ def preview(
     **options: Unpack[RecurrenceOptions],
 ) -> None:
     """Print when a rule fires next, or what would be one. Times are shown in its zone."""
-    asked = asked_of(options)
-    tz, since = asked.get("tz"), None if after is None else instant(after, field="after")
+    asked, since = asked_of(options), None if after is None else instant(after, field="after")
+    tz = asked.get("tz")
+    if rule is not None and not _is_id(rule):
+        asked, rule = _asked_by_text(asked, rule), None
     with installation.opened() as app:
-        if rule is not None and _is_id(rule):
-            asked.pop("tz", None)
+        if rule is None:
+            upcoming = app.sync.preview_rule(n=number, after=since, workspace=workspace, **asked)
+        else:
+            asked.pop("tz", None)  # it says in which zone times are shown
             upcoming = app.sync.preview_rule(rule, n=number, after=since, **asked)
             tz = tz or app.sync.get_rule(rule).tz
-        else:
-            if rule is not None:
-                form = "rrule" if "=" in rule else "cron"
-                if form in asked:
-                    raise Invalid(field=form, rule="must be given once", value=rule)
-                asked[form] = rule
-            upcoming = app.sync.preview_rule(n=number, after=since, workspace=workspace, **asked)
     print_upcoming(upcoming, tz=tz, as_json=as_json)
 
 
@@ -134,3 +131,11 @@ def _is_id(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _asked_by_text(asked: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return what is asked for with a text, an RRULE or a cron expression, among it. Raises `Invalid`."""
+    form = "rrule" if "=" in text else "cron"
+    if form in asked:
+        raise Invalid(field=form, rule="must be given once", value=text)
+    return {**asked, form: text}
