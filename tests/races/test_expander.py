@@ -72,6 +72,17 @@ async def test_an_expander_that_dies_in_the_middle_is_finished_by_the_next(
     assert len(await apps[0].list(limit=1000)) == RULES * 17
 
 
+async def test_a_run_whose_time_is_over_leaves_the_rest_to_the_next(
+    apps: list[Postdate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else's passes begin as long as it goes on, however much there is to catch up with."""
+    monkeypatch.setattr("postdate.engine.expand.BATCH", 10)
+    monkeypatch.setattr("postdate.engine.expand.LONGEST", timedelta(0))
+    runs = [await Expander(apps[0].kernel).run_once(NOON + 3 * DAY) for _ in range(RULES // 10 + 1)]
+    assert [run.looked for run in runs] == [10] * (RULES // 10) + [RULES % 10]
+    assert len(await apps[0].list(limit=1000)) == RULES * 17
+
+
 async def test_a_pause_in_the_middle_of_a_pass_leaves_nothing_queued(apps: list[Postdate]) -> None:
     """Whoever has the rule first: what the expander has made is withdrawn, or it finds the rule paused."""
     rules = await apps[0].list_rules()

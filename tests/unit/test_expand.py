@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
@@ -13,6 +13,8 @@ from postdate.domain.expand import LOOK, MOST, Expansion, Turn, expand
 from postdate.domain.rule import RecurringRule
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from postdate.domain.misfire import Misfire
     from postdate.domain.rule import Overlap
 
@@ -65,6 +67,34 @@ def test_of_those_that_were_missed_the_latest_are_told(misfire: Misfire) -> None
     within = now - timedelta(hours=1)
     assert list(look.missed) == [within - number * SECOND for number in range(MOST, 0, -1)]
     assert look.wanted[0] == within
+
+
+@pytest.mark.parametrize("overlap", ["allow", "skip"])
+def test_after_a_year_of_seconds_no_more_are_counted_than_are_told(
+    overlap: Overlap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look holds its rule, and an event loop that counts serves nobody."""
+    counted = 0
+    occurrences = RecurringRule.occurrences
+
+    def counting(*args: Any, **kwargs: Any) -> Iterator[datetime]:
+        nonlocal counted
+        for each in occurrences(*args, **kwargs):
+            counted += 1
+            yield each
+
+    monkeypatch.setattr(RecurringRule, "occurrences", counting)
+    now = NOON + timedelta(days=365)
+    look = expand(every_second(misfire="once", overlap=overlap), now=now, window=WINDOW)
+    within = now - timedelta(hours=1)
+    assert list(look.missed) == [within - number * SECOND for number in range(MOST, 0, -1)]
+    assert counted < 10 * MOST
+
+
+def test_the_latest_of_those_that_are_rare_are_told_too() -> None:
+    rule = replace(every_second(misfire="skip"), rrule=str(timedelta(days=30) // timedelta(microseconds=1)))
+    look = expand(rule, now=NOON + timedelta(days=100), window=WINDOW)
+    assert list(look.missed) == [NOON + timedelta(days=days) for days in (30, 60, 90)]
 
 
 def test_after_a_long_run_what_fell_due_since_is_the_next() -> None:

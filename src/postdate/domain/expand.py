@@ -24,6 +24,7 @@ LOOK = timedelta(minutes=1)
 """How often a rule is looked at whose occurrence has to end before the next one is made."""
 
 _DAY = timedelta(days=1)
+_SHORT_STEP_BACK, _LONGER = timedelta(minutes=5), 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +114,19 @@ def _past(rule: RecurringRule, since: datetime, now: datetime, holidays: Collect
 
 
 def _latest(rule: RecurringRule, lo: datetime, hi: datetime, holidays: Collection[str]) -> list[datetime]:
-    """Return the last occurrences after `lo`, up to `hi`, at most `MOST`."""
-    return list(deque(rule.occurrences(lo, hi, holidays=holidays), maxlen=MOST)) if lo < hi else []
+    """Return the last occurrences after `lo`, up to `hi`, at most `MOST`.
+
+    It goes back from `hi` in longer and longer steps, so that a rule by seconds is not counted through for weeks.
+    """
+    if lo >= hi:
+        return []
+    back = _SHORT_STEP_BACK
+    while back < hi - lo:
+        latest = deque(rule.occurrences(hi - back, hi, holidays=holidays), maxlen=MOST)
+        if len(latest) == MOST:
+            return list(latest)
+        back *= _LONGER
+    return list(deque(rule.occurrences(lo, hi, holidays=holidays), maxlen=MOST))
 
 
 def _following(rule: RecurringRule, upto: datetime, window: timedelta, holidays: Collection[str]) -> datetime | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from postdate.clock import monotonic
 from postdate.domain.action import ENGINE, RECURRING, Request
 from postdate.domain.expand import Expansion, Noted, expand
 from postdate.domain.rule import RuleStatus, SkipReason, occurrence_name
@@ -43,6 +44,9 @@ BATCH = 500
 
 MOST_ACTIONS = 5_000
 """After how many new actions it leaves the rest of them to the next."""
+
+LONGEST = timedelta(seconds=30)
+"""How long one run goes on."""
 
 LOOK_AGAIN = timedelta(hours=1)
 """When a rule is looked at again that could not be read."""
@@ -85,10 +89,16 @@ class Expander:
         self._kernel = kernel
 
     async def run_once(self, now: datetime) -> ExpandReport:
-        """Look at each rule whose look has come by `now`, a batch in each transaction, and report."""
+        """Look at each rule whose look has come by `now`, a batch in each transaction, and report.
+
+        What it does not come to in its time the next run does, since other passes wait for it.
+        """
+        until = monotonic() + LONGEST.total_seconds()
         total = ExpandReport()
         while (batch := await self._kernel.work(partial(look_at_batch, self._kernel, now=now))).looked:
             total += batch
+            if monotonic() >= until:
+                break
         for rule_id, error in total.failed.items():
             _log.warning("a recurring rule cannot be read", rule=str(rule_id), error=error)
         return total
