@@ -60,6 +60,23 @@ async def test_a_moved_occurrence_stands_where_it_happens_whichever_way_it_was_m
     assert ran == [sooner, *(happens for _, happens in expected)]
 
 
+async def test_what_was_moved_ahead_of_what_is_looked_at_stands_nowhere_else(
+    app: Postdate, ran: list[datetime], clock: ManualClock
+) -> None:
+    rule = await daily(app)
+    await app.move_occurrence(rule.id, NINE + 5 * DAY, to=NINE + 2 * DAY + HOUR)
+    since, expected = NINE + 3 * DAY, [(n, NINE + n * DAY) for n in (4, 6, 7)]
+    assert await shown(app, rule, n=3, after=since) == expected
+    await app.pause_rule(rule.id)
+    assert await shown(app, rule, n=3, after=since) == expected, "a pause takes nothing back to where it was"
+    clock.move_to(since)
+    assert await shown(app, rule, n=3) == expected
+    await app.resume_rule(rule.id)
+    assert await shown(app, rule, n=3) == expected, "its time passed while the rule was paused"
+    await travel(app, to=NINE + 7 * DAY)
+    assert ran == [happens for _, happens in expected]
+
+
 async def test_what_was_done_to_the_actions_themselves_shows_too(
     app: Postdate, ran: list[datetime], clock: ManualClock
 ) -> None:

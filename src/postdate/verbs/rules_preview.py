@@ -139,6 +139,8 @@ class _Decided:
             return Upcoming(nominal_at=at, publish_at=at)
         if state is OccurrenceState.SKIPPED:
             return Upcoming(nominal_at=at, publish_at=None, state=state, reason=line.reason)
+        if line.action_id is None and line.moved_to is not None:  # withdrawn, and moved to before what is looked at
+            return Upcoming(nominal_at=at, publish_at=line.moved_to, state=state)
         action = None if line.action_id is None else self.begun.get(line.action_id)
         if action is not None and action.status is Status.CANCELLED:
             by_a_person = SkipReason.USER if action.reason is Reason.USER else None
