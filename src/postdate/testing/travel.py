@@ -44,6 +44,13 @@ class Fired:
     attempt: int
     action: Action
 
+    def __str__(self) -> str:
+        """Return when what ran, and how that went, on one line."""
+        known = {"thing ": self.action.thing_id, "target ": self.action.target_key, "": self.action.last_error}
+        said = "".join(f", {name}{value}" for name, value in known.items() if value is not None)
+        why = "" if self.action.reason is None else f" ({self.action.reason})"
+        return f"{_text(self.at)} {self.action.action_type} attempt {self.attempt}: {self.action.status}{why}{said}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Journey:
@@ -69,6 +76,15 @@ class Journey:
     def counts(self) -> Counter[Status]:
         """How many of these actions stood in which status."""
         return Counter(action.status for action in self.actions)
+
+    def __str__(self) -> str:
+        """Return what fired when, a line each, and how much that was."""
+        how_much = f"{len(self.fired)} fired from {_text(self.began)} to {_text(self.now)}"
+        return "\n".join([*map(str, self.fired), how_much])
+
+
+def _text(instant: datetime) -> str:
+    return instant.isoformat().removesuffix("+00:00") + "Z"
 
 
 class JourneyTooLong(PostdateError):

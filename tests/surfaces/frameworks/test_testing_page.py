@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def test_on_sqlite(tmp_path: Path) -> None:
     write("testing.md", tmp_path)
-    assert "4 passed" in passes(tmp_path)
+    assert "5 passed" in passes(tmp_path)
 
 
 @pytest.mark.skipif(POSTGRES == [NO_POSTGRES], reason="there is no PostgreSQL on this machine")
 def test_on_postgresql(tmp_path: Path) -> None:
     write("testing.md", tmp_path)
-    assert "4 passed" in passes(tmp_path, "--postdate-database", "postgresql")
+    assert "5 passed" in passes(tmp_path, "--postdate-database", "postgresql")

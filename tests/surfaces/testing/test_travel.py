@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from postdate import Context, Deferred, InvalidInstant, Misconfigured, NotSent, Postdate, Reason, Status
+from postdate import Context, Deferred, InvalidInstant, Misconfigured, NotSent, Postdate, Reason, Rejected, Status
 from postdate.clock import ManualClock
 from postdate.testing.moves import LEASE, claim
 from postdate.testing.travel import JourneyTooLong, travel
@@ -61,6 +61,22 @@ async def test_retries_are_told_one_by_one_and_their_action_once(app: Postdate) 
     assert [run.action.status for run in journey.fired] == [Status.QUEUED, Status.QUEUED, Status.FAILED]
     (ended,) = journey.actions
     assert (ended.id, ended.reason) == (action.id, Reason.EXHAUSTED)
+    await app.close()
+
+
+async def test_a_journey_reads_as_a_line_for_each_run(app: Postdate) -> None:
+    @app.action("post")
+    async def post(ctx: Context, payload: dict[str, str]) -> None:
+        if ctx.target is None:
+            raise Rejected("no target")
+
+    await app.schedule("post", {"thing_id": "digest"}, target="instagram", at=NINE + A_DAY)
+    await app.schedule("post", {}, at=NINE + 2 * A_DAY)
+    assert str(await travel(app, to=NINE + 3 * A_DAY)).splitlines() == [
+        "2027-03-02T09:00:00Z post attempt 1: published, thing digest, target instagram",
+        "2027-03-03T09:00:00Z post attempt 1: failed (rejected), no target",
+        "2 fired from 2027-03-01T09:00:00Z to 2027-03-04T09:00:00Z",
+    ]
     await app.close()
 
 
