@@ -6,20 +6,25 @@ succeed later. HTTP statuses and exit codes are decided by the surfaces, not her
 
 from __future__ import annotations
 
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime, timedelta
     from uuid import UUID
 
 _SHOWN = 80
 
 
 def _shown(value: object) -> str:
-    """Return a bounded `repr`, so that hostile input never floods a log."""
+    """Return a bounded `repr`, so that hostile input never floods a log; times and spans as people write them."""
     try:
-        text = repr(value[: _SHOWN + 1]) if isinstance(value, str | bytes) else repr(value)
+        if isinstance(value, date):
+            text = str(value.isoformat())
+        elif isinstance(value, timedelta):
+            text = str(value)
+        else:
+            text = repr(value[: _SHOWN + 1]) if isinstance(value, str | bytes) else repr(value)
     except Exception:  # noqa: BLE001 - a hostile value's own repr must not hide what is wrong with it
         text = f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

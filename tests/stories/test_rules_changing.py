@@ -138,7 +138,7 @@ async def test_an_edit_replaces_the_window_and_editing_back_brings_it_back(
     await travel(app, to=NOON + DAY)
     assert ran == ["03-09T09:00 changed"]
     changed = [each.detail["changed"] for each in await app.rule_history(rule.id) if each.cause == "rule_changed"]
-    assert changed == [["rrule"], ["payload_template", "rrule"]]
+    assert changed == [["cron"], ["cron", "payload"]], "by the names of the arguments"
 
 
 async def test_sc30_after_moving_seven_to_nine_in_the_evening_nothing_fires_before_nine(

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from postdate.cli.command import command
-from postdate.cli.failure import plain
+from postdate.cli.failure import plain, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
 from postdate.cli.printing import Stdout
@@ -30,7 +30,10 @@ Calendar = Annotated[
 def show(installation: Installation, calendar: Calendar, *, as_json: JsonFlag = False) -> None:
     """Print the days of a calendar, with their names."""
     with installation.opened() as app:
-        _print(app.sync.holidays(calendar), as_json=as_json)
+        days = app.sync.holidays(calendar)
+    _print(days, as_json=as_json)
+    if not days:
+        tell(f"the calendar {calendar} has no days")
 
 
 @command

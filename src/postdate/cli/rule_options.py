@@ -17,13 +17,23 @@ Occurrence = Annotated[
 ]
 
 
+RuleZone = Annotated[
+    str | None, typer.Option("--tz", metavar="ZONE", help="Show times in this IANA zone rather than in the rule's.")
+]
+
+
 class RecurrenceOptions(TypedDict, total=False):
     """When it fires: the arguments of the verbs, by their names."""
 
     rrule: Annotated[str | None, typer.Option("--rrule", metavar="TEXT", help="An RRULE: FREQ=WEEKLY;BYDAY=TU.")]
     cron: Annotated[str | None, typer.Option("--cron", metavar="TEXT", help="Five fields: 0 9 * * MON-FRI.")]
     every: Annotated[float | None, typer.Option("--every", metavar="SECONDS", help="So many seconds apart.")]
-    start: Annotated[str | None, typer.Option("--start", metavar="WHEN", help="When it begins; now by default.")]
+    start: Annotated[
+        str | None,
+        typer.Option(
+            "--start", metavar="WHEN", help="When it begins; now by default. An RRULE has its time of day from it."
+        ),
+    ]
     tz: TzOption
     gap: GapOption
     fold: FoldOption

@@ -9,13 +9,24 @@ import typer
 
 from postdate.cli.command import command
 from postdate.cli.installation import Installation
-from postdate.cli.options import HandOptions, JsonFlag, PayloadOption, SetOption, WorkspaceOption, hand_of
+from postdate.cli.options import (
+    DisplayZone,
+    HandOptions,
+    JsonFlag,
+    PayloadOption,
+    SetOption,
+    WorkspaceOption,
+    hand_of,
+)
 from postdate.cli.payload import payload_of
 from postdate.cli.printing import print_moved
 from postdate.cli.rule_options import Occurrence, RecurrenceOptions, RuleId, asked_of
-from postdate.cli.rule_text import print_occurrence, print_rule, print_upcoming
+from postdate.cli.rule_text import print_occurrence, print_override, print_upcoming, zone_of
 from postdate.domain.instant import instant
 from postdate.errors import Invalid
+from postdate.verbs.rules_asked import named_instant
+
+_CRON_FIELDS = 5
 
 
 @command
@@ -30,7 +41,8 @@ def skip(
     """Leave one occurrence out."""
     with installation.opened() as app:
         skipped = app.sync.skip_occurrence(rule, when, **hand_of(hand))
-    print_occurrence(skipped, as_json=as_json)
+        tz = zone_of(app.sync.get_rule(rule))
+    print_occurrence(skipped, tz=tz, as_json=as_json)
 
 
 @command
@@ -64,7 +76,7 @@ def override(
     given = payload_of(payload, set_)
     with installation.opened() as app:
         changed = app.sync.override_occurrence(rule, when, given, **hand_of(hand))
-    print_rule(changed, as_json=as_json)
+    print_override(changed, named_instant(changed, when, field="occurrence"), as_json=as_json)
 
 
 @command
@@ -117,12 +129,23 @@ def missed(
     *,
     since: Annotated[str | None, typer.Option("--since", metavar="INSTANT", help="Those from then on.")] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many, up to 10000.")] = 100,
+    tz: DisplayZone = None,
     as_json: JsonFlag = False,
 ) -> None:
     """List occurrences that did not run in their time and were not run late, the latest first."""
     with installation.opened() as app:
         for occurrence in app.sync.missed(rule=rule, since=since, limit=limit):
-            print_occurrence(occurrence, as_json=as_json)
+            print_occurrence(occurrence, tz=tz, as_json=as_json)
+
+
+def _form(text: str) -> str:
+    """Return which argument of the verb a text is. Raises `Invalid` for one that looks like none."""
+    if "=" in text:
+        return "rrule"
+    if text.startswith("@") or len(text.split()) == _CRON_FIELDS:
+        return "cron"
+    rule = "must be a rule's id, an RRULE (FREQ=WEEKLY;BYDAY=TU) or a cron expression of five fields (0 9 * * MON-FRI)"
+    raise Invalid(field="rule", rule=rule, value=text)
 
 
 def _is_id(text: str) -> bool:
@@ -135,7 +158,7 @@ def _is_id(text: str) -> bool:
 
 def _asked_by_text(asked: dict[str, Any], text: str) -> dict[str, Any]:
     """Return what is asked for with a text, an RRULE or a cron expression, among it. Raises `Invalid`."""
-    form = "rrule" if "=" in text else "cron"
+    form = _form(text)
     if form in asked:
         raise Invalid(field=form, rule="must be given once", value=text)
     return {**asked, form: text}

@@ -11,7 +11,6 @@ from postdate.cli.command import command
 from postdate.cli.installation import Installation
 from postdate.cli.options import (
     ActorOption,
-    DisplayZone,
     HandOptions,
     JsonFlag,
     NoteOption,
@@ -25,9 +24,10 @@ from postdate.cli.options import (
 from postdate.cli.payload import payload_of
 from postdate.cli.printing import history_json
 from postdate.cli.records import print_json, record_json
-from postdate.cli.rule_options import RuleId, RuleOptions, asked_of
-from postdate.cli.rule_text import print_rule, rule_json, show_rule
+from postdate.cli.rule_options import RuleId, RuleOptions, RuleZone, asked_of
+from postdate.cli.rule_text import print_rule, rule_json, show_rule, tell_if_over, tell_of_empty_calendar
 from postdate.domain.rule import RuleStatus
+from postdate.errors import Invalid
 
 rules = typer.Typer(
     name="rules", help="Look after recurring rules: what is to happen again and again.", no_args_is_help=True
@@ -59,7 +59,9 @@ def create(
             note=note,
             **asked_of(options),
         )
+        tell_of_empty_calendar(app, made, options)
     print_rule(made, as_json=as_json)
+    tell_if_over(made)
 
 
 @command
@@ -80,7 +82,7 @@ def list_(
 
 
 @command
-def show(installation: Installation, rule: RuleId, *, tz: DisplayZone = None, as_json: JsonFlag = False) -> None:
+def show(installation: Installation, rule: RuleId, *, tz: RuleZone = None, as_json: JsonFlag = False) -> None:
     """Show a rule, what comes next, and what people did to it."""
     with installation.opened() as app:
         found = app.sync.get_rule(rule)
@@ -107,17 +109,26 @@ def update(
     as_json: JsonFlag = False,
     **options: Unpack[RuleOptions],
 ) -> None:
-    """Change a rule, for all that is still to come or from one occurrence on. An empty option takes its value away."""
+    """Change a rule, for all that is still to come or from one occurrence on.
+
+    What is not given stays; an empty `--ends-at`, `--holidays` or `--target` takes that away. `--payload` and `--set`
+    take the place of the whole payload.
+    """
+    said, asked = payload_of(payload, set_), asked_of(options)
+    if said is None and not asked:
+        raise Invalid(field="rule", rule="is given nothing to change, such as --set, --cron or --ends-at")
     with installation.opened() as app:
         changed = app.sync.update_rule(
             rule,
             following=following,
-            payload=payload_of(payload, set_),
+            payload=said,
             actor=actor_or_login(actor),
             note=note,
-            **asked_of(options),
+            **asked,
         )
+        tell_of_empty_calendar(app, changed, options)
     print_rule(changed, as_json=as_json)
+    tell_if_over(changed)
 
 
 @command

@@ -74,7 +74,7 @@ def _print(shift: Shift) -> None:
     means = "nothing" if shift.means is None else instant_text(shift.means)
     line = Text(f"{intended.action_id} {plain(intended.action_type)} {plain(intent.wall_time)} in {plain(zone)}: ")
     line.append(f"due {instant_text(intended.publish_at)}, means {means}")
-    line.append(f" {shift.course}" + ("" if shift.doubt is None else f" ({shift.doubt})"), style="bold")
+    line.append(f": {shift.course}" + ("" if shift.doubt is None else f" ({shift.doubt})"), style="bold")
     Stdout().print(line)
 
 
@@ -83,7 +83,7 @@ def _tell(checked: ZoneCheck) -> None:
     courses = (
         ", ".join(f"{course} {count}" for course, count in sorted(checked.counts.items())) or "nothing has shifted"
     )
-    tell(f"rules {checked.tzdata} (the queue was {gone_by}); looked at {checked.looked}: {courses}")
+    tell(f"zone rules {checked.tzdata} (the queue was {gone_by}); looked at {checked.looked}: {courses}")
     for problem in checked.problems:
         tell(plain(problem))
 

@@ -177,7 +177,17 @@ def _going_on(old: RecurringRule, asked: Recurrence, first: datetime, *, now: da
 
 
 def _differences(old: RecurringRule, new: RecurringRule) -> list[str]:
-    """Return the names of what a person has changed."""
+    """Return what a person has changed, by the names that `update_rule` has for it."""
     own = {"version", "last_materialized_at", "look_at", "last_error", "reroll_from"}
+    own.add("starts_at" if old.kind == new.kind == "rrule" else "starts_wall")  # one of them follows from the other
+    called = {
+        "payload_template": "payload",
+        "target_key": "target",
+        "starts_at": "start",
+        "starts_wall": "start",
+        "kind": new.kind,
+        "rrule": new.kind,
+    }
     mine, theirs = vars(old), vars(new)
-    return sorted(name for name in old.__dataclass_fields__ if name not in own and mine[name] != theirs[name])
+    changed = {name for name in old.__dataclass_fields__ if name not in own and mine[name] != theirs[name]}
+    return sorted({called.get(name, name) for name in changed})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, assert_never, get_args
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 SHORTEST = timedelta(seconds=1)
 """The shortest interval of a rule."""
 
+_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
 _SAYING_WHEN = Recurrence.__annotations__.keys() - {"ends_at", "holidays"}
 
@@ -44,20 +46,27 @@ def new_recurrence(asked: Recurrence, *, now: datetime, default_zone: Callable[[
 
     Raises `Invalid` naming the argument, `InvalidRule`, `InvalidZone`, `InvalidInstant` or `InvalidWallTime`.
     """
-    forms = [name for name in get_args(Kind) if asked.get(name) is not None]
-    if len(forms) != 1:
+    form = _form(asked)
+    if form is None:
         raise Invalid(field="rrule", rule="or cron, or every, is needed: one of the three")
-    return _recurrence(forms[0], asked, old=None, now=now, default_zone=default_zone)
+    return _recurrence(form, asked, old=None, now=now, default_zone=default_zone)
 
 
 def changed_recurrence(rule: RecurringRule, asked: Recurrence, *, now: datetime) -> dict[str, Any]:
     """Return them for a rule that changes: what is not asked for stays. Raises what `new_recurrence` does."""
     if asked.get("ends_at", UNCHANGED) is UNCHANGED and all(asked.get(name) is None for name in _SAYING_WHEN):
         return {}
-    forms = [name for name in get_args(Kind) if asked.get(name) is not None]
+    return _recurrence(_form(asked) or rule.kind, asked, old=rule, now=now, default_zone=lambda: rule.tz)
+
+
+def _form(asked: Recurrence) -> Kind | None:
+    """Return which form of a recurrence is asked for, if one is. Raises `Invalid` where several are."""
+    forms: list[Kind] = [name for name in get_args(Kind) if asked.get(name) is not None]
     if len(forms) > 1:
-        raise Invalid(field="rrule", rule="must not be given beside cron or every")
-    return _recurrence(forms[0] if forms else rule.kind, asked, old=rule, now=now, default_zone=lambda: rule.tz)
+        raise Invalid(
+            field=forms[1], rule=f"must not be given beside {forms[0]}: a rule has one of rrule, cron and every"
+        )
+    return forms[0] if forms else None
 
 
 def _recurrence(
@@ -171,9 +180,11 @@ def _of_every(asked: Recurrence, old: RecurringRule | None, clocks: _Clocks, *, 
 def _start(asked: Recurrence, old: RecurringRule | None, clocks: _Clocks, *, now: datetime) -> datetime:
     start = asked.get("start")
     if start is None:
-        return old.starts_at if old is not None else now
+        return old.starts_at if old is not None else now.replace(microsecond=0)
     if isinstance(start, date) and not isinstance(start, datetime):
-        start = start.isoformat() + "T00:00"
+        start = start.isoformat()
+    if isinstance(start, str) and _DAY.fullmatch(start):
+        start += "T00:00"
     return _instant(start, clocks, field="start")
 
 

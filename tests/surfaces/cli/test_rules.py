@@ -14,6 +14,7 @@ from postdate.testing.travel import travel
 if TYPE_CHECKING:
     from tests.surfaces.cli.shell import Shell
 
+DATES = "a day (2027-12-25), a wall time (2027-12-25T09:00) or an instant (2027-12-25T09:00Z)"
 TUESDAYS = ("--rrule", "FREQ=WEEKLY;BYDAY=TU", "--start", "2099-03-03T09:00", "--tz", "Europe/Lisbon")
 
 
@@ -33,7 +34,7 @@ def test_a_rule_is_made_shown_changed_and_ended(postdate: Shell) -> None:
         "rules", "update", rule, "--set", "text=Hello", "--ends-at", "2099-05-01T00:00", "--json"
     ).json
     assert (changed["payload_template"]["text"], changed["version"]) == ("Hello", 2)
-    assert postdate.done("rules", "list").lines[0].endswith(" in Europe/Lisbon until 2099-04-30T23:00:00Z")
+    assert postdate.done("rules", "list").lines[0].endswith(" in Europe/Lisbon until 2099-05-01T00:00:00+01:00")
     wrong = postdate("rules", "update", rule, "--ends-at", "2099-05-01")
     assert (wrong.code, wrong.err.startswith("postdate: ends_at: must have the form")) == (2, True)
     assert postdate.done("rules", "update", rule, "--ends-at", "", "--json").json["ends_at"] is None
@@ -49,12 +50,15 @@ def test_a_rule_is_made_shown_changed_and_ended(postdate: Shell) -> None:
 def test_single_occurrences_are_skipped_moved_and_given_something_else(postdate: Shell) -> None:
     rule = created(postdate)
     skipped = postdate.done("rules", "skip", rule, "2099-03-10T09:00").out
-    assert skipped == f"2099-03-10T09:00:00Z of rule {rule} left out (user)\n"
+    assert skipped == f"2099-03-10T09:00:00+00:00 of rule {rule} left out (user)\n"
     again = postdate.done("rules", "skip", rule, "2099-03-10T09:00", "--json").json
     assert (again["rule_id"], again["state"], again["reason"]) == (rule, "skipped", "user")
     moved = postdate.done("rules", "move", rule, "2099-03-17T09:00Z", "--to", "2099-03-18 10:00", "--json").json
     assert (moved["occurrence"], moved["publish_at"]) == ("2099-03-17T09:00:00Z", "2099-03-18T10:00:00Z")
-    postdate.done("rules", "override", rule, "2099-03-24T09:00", "--set", "text=special")
+    special = postdate.done("rules", "override", rule, "2099-03-31T09:00", "--set", "text=special").out
+    assert special == f'2099-03-31T09:00:00+01:00 of rule {rule} with {{"text": "special"}}\n'
+    usual = postdate.done("rules", "override", rule, "2099-03-31T09:00").out
+    assert usual == f"2099-03-31T09:00:00+01:00 of rule {rule} as the rule says\n"
     assert postdate.done("rules", "preview", rule, "-n", "3").lines == [
         "2099-03-03T09:00:00+00:00",
         "2099-03-10T09:00:00+00:00 left out (user)",
@@ -102,7 +106,8 @@ def test_an_empty_option_takes_a_value_away(on_sqlite: Shell) -> None:
 def test_a_rule_that_has_ended_previews_nothing(on_sqlite: Shell) -> None:
     rule = created(on_sqlite)
     on_sqlite.done("rules", "end", rule)
-    assert on_sqlite.done("rules", "preview", rule).out == ""
+    answer = on_sqlite.done("rules", "preview", rule)
+    assert (answer.out, answer.err) == ("", "postdate: nothing is to come\n")
     assert on_sqlite.done("rules", "show", rule, "--json").json["upcoming"] == []
 
 
@@ -116,7 +121,13 @@ def test_a_preview_takes_every_form_that_a_rule_has(on_sqlite: Shell) -> None:
     assert len(set(said.values())) == 1
     for wrong, told in (
         ((), "rrule: or cron, or every, is needed"),
-        (("0 9 * * *", "--every", "60"), "rrule: or cron, or every, is needed: one of the three"),
+        (
+            ("0 9 * * *", "--every", "60"),
+            "every: must not be given beside cron: a rule has one of rrule, cron and every",
+        ),
+        (("every 8 hours",), "rule: must be a rule's id, an RRULE (FREQ=WEEKLY;BYDAY=TU) or a cron expression"),
+        (("0193e000",), "rule: must be a rule's id"),
+        (("@weakly",), "cron: text must be five fields or one of @yearly"),
         (("0 9 * * *", "--cron", "0 9 * * *"), "cron: must be given once"),
         ((created(on_sqlite), "--every", "60"), "every: must not be given with a rule"),
     ):
@@ -135,7 +146,8 @@ def test_holidays_are_kept_for_rules_without_an_application(postdate: Shell) -> 
         {"day": "2099-03-17", "name": None},
     ]
     assert postdate.done("holidays", "set", "team").out == ""
-    assert postdate.done("holidays", "show", "team").out == ""
+    emptied = postdate.done("holidays", "show", "team")
+    assert (emptied.out, emptied.err) == ("", "postdate: the calendar team has no days\n")
     wrong = postdate("holidays", "set", "team", "2099-02-30")
     assert (wrong.code, wrong.err.startswith("postdate: days: must be days of the calendar")) == (2, True)
 
@@ -161,6 +173,70 @@ def test_what_is_no_rule_is_refused(on_sqlite: Shell, arguments: tuple[str, ...]
     assert answer.err
 
 
+def test_a_rule_that_was_split_ends_before_the_one_that_goes_on(on_sqlite: Shell) -> None:
+    rule = created(on_sqlite)
+    on_sqlite.done("rules", "update", rule, "--following", "2099-04-07T09:00", "--set", "text=After")
+    assert "ends       before 2099-04-07T09:00:00+01:00" in on_sqlite.done("rules", "show", rule).lines
+    old, new = on_sqlite.done("rules", "list").lines
+    assert old.endswith(" every Tuesday at 09:00 in Europe/Lisbon before 2099-04-07T09:00:00+01:00")
+    assert new.endswith(" every Tuesday at 09:00 in Europe/Lisbon")
+
+
+def test_an_update_that_changes_nothing_is_refused(on_sqlite: Shell) -> None:
+    rule = created(on_sqlite)
+    for nothing in ((), ("--note", "why"), ("--following", "2099-04-07T09:00")):
+        answer = on_sqlite("rules", "update", rule, *nothing)
+        assert (answer.code, answer.err.startswith("postdate: rule: is given nothing to change")) == (2, True)
+    assert on_sqlite.done("rules", "show", rule, "--json").json["version"] == 1
+
+
+def test_what_can_never_fire_is_told_of(on_sqlite: Shell) -> None:
+    past = ("--rrule", "FREQ=DAILY;COUNT=3", "--start", "2020-01-01T09:00", "--tz", "UTC")
+    made = on_sqlite.done("rules", "create", "reminder", "--set", "text=Hi", *past)
+    assert made.err == f"postdate: rule {made.out[:36]} has ended: by what it says nothing is to come\n"
+    assert on_sqlite.done("rules", "preview", *past).err == "postdate: nothing is to come\n"
+
+
+def test_a_calendar_without_days_is_told_of(on_sqlite: Shell) -> None:
+    made = ("rules", "create", "reminder", "--set", "text=Hi", *TUESDAYS, "--holidays")
+    said = "postdate: the calendar taem has no days yet: `postdate holidays set taem DAY...`\n"
+    answer = on_sqlite.done(*made, "taem")
+    assert answer.err == said
+    on_sqlite.done("holidays", "set", "team", "2099-03-10")
+    assert on_sqlite.done(*made, "team").err == ""
+    assert on_sqlite.done("rules", "update", answer.out[:36], "--holidays", "team").err == ""
+    assert on_sqlite.done("rules", "update", answer.out[:36], "--holidays", "taem").err == said
+    assert on_sqlite.done("rules", "update", answer.out[:36], "--target", "phone").err == "", "only where it is given"
+
+
+def test_a_rule_that_is_given_no_start_begins_on_a_whole_second(on_sqlite: Shell) -> None:
+    for form in (("--every", "60"), ("--cron", "* * * * *", "--tz", "UTC")):
+        made = on_sqlite.done("rules", "create", "reminder", "--set", "text=Hi", *form, "--json").json
+        assert "." not in made["starts_at"], form
+
+
+@pytest.mark.parametrize("form", [("--cron", "0 9 * * TUE"), ("--rrule", "FREQ=WEEKLY;BYDAY=TU;BYHOUR=9")])
+def test_a_rule_may_begin_on_a_day(on_sqlite: Shell, form: tuple[str, ...]) -> None:
+    shown = on_sqlite.done("rules", "preview", *form, "--start", "2099-03-03", "--tz", "Europe/Lisbon", "-n", "1")
+    assert shown.lines == ["2099-03-03T09:00:00+00:00"]
+
+
+def test_errors_show_times_and_spans_as_people_write_them(on_sqlite: Shell) -> None:
+    rule = created(on_sqlite, *TUESDAYS, "--ends-at", "2099-04-01T00:00")
+    for arguments, told in (
+        (("rules", "preview", "--every", "0.5"), "every: interval must be at least a second (got 0:00:00.500000)"),
+        (
+            ("rules", "update", rule, "--following", "2099-04-01T00:00", "--target", "phone"),
+            "following: must be an occurrence that is still to come, or before one (got 2099-03-31T23:00:00+00:00)",
+        ),
+        (
+            ("rules", "preview", *TUESDAYS, "--exdate", "soon"),
+            f"rrule: exdates must be {DATES} (got 'soon')",
+        ),
+    ):
+        assert on_sqlite(*arguments).err == f"postdate: {told}\n"
+
+
 async def test_what_was_missed_is_listed(on_sqlite: Shell, sqlite_url: str) -> None:
     clock = ManualClock(datetime(2027, 3, 8, 12, tzinfo=UTC))
     app = Postdate(sqlite_url, clock=clock)
@@ -173,6 +249,8 @@ async def test_what_was_missed_is_listed(on_sqlite: Shell, sqlite_url: str) -> N
         f"2027-03-10T09:00:00Z of rule {rule.id} left out (missed)",
         f"2027-03-09T09:00:00Z of rule {rule.id} left out (missed)",
     ]
+    there = on_sqlite.done("rules", "missed", "--tz", "Asia/Tokyo").lines
+    assert there[0].startswith("2027-03-10T18:00:00+09:00 of rule ")
     later = on_sqlite.done("rules", "missed", "--since", "2027-03-10T00:00Z", "--json").json_lines
     assert [line["nominal_at"] for line in later] == ["2027-03-10T09:00:00Z"]
 

@@ -25,10 +25,10 @@ def test_a_check_lists_what_has_shifted_and_two_commands_decide(postdate: Shell,
         assert {(each["publish_at"], each["means"], each["course"], each["doubt"]) for each in told.json_lines} == {
             ("2098-07-01T08:00:00Z", "2098-07-01T09:00:00Z", "follow", None)
         }
-        assert "rules 2099a (the queue was never gone over by the engine); looked at 2: follow 2" in told.err
+        assert "zone rules 2099a (the queue was never gone over by the engine); looked at 2: follow 2" in told.err
         (line,) = postdate.done("zones", "check", "--limit", "1").lines
         assert line.endswith(
-            f"reminder {NINE} in {LISBON}: due 2098-07-01T08:00:00Z, means 2098-07-01T09:00:00Z follow"
+            f"reminder {NINE} in {LISBON}: due 2098-07-01T08:00:00Z, means 2098-07-01T09:00:00Z: follow"
         )
         moved = postdate.done("zones", "follow", follows, "--actor", "ana", "--json").json
         assert (moved["publish_at"], moved["replaces_id"]) == ("2098-07-01T09:00:00Z", follows)

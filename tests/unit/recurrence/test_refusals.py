@@ -102,7 +102,7 @@ class TestWhatStandsBesideTheText:
         [
             ("2026-02-30T09:00", "day of the calendar"),
             ("20260230", "day of the calendar"),
-            ("tomorrow", "form"),
+            ("tomorrow", "must be a day (2027-12-25) or a wall time"),
             ("2026-01-05T09:00Z", "must be a wall time"),
             (datetime(2026, 1, 5, 9, tzinfo=UTC), "must be a wall time"),
             ("2026-01-05T09:00:00.5", "whole second"),

@@ -15,6 +15,8 @@ MAX_DATES = 5000
 
 _DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)", re.ASCII)
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\d)(Z?)", re.ASCII)  # as in iCalendar
+_START_FORMS = "must be a day (2027-12-25) or a wall time (2027-12-25T09:00)"
+_FORMS = "must be a day (2027-12-25), a wall time (2027-12-25T09:00) or an instant (2027-12-25T09:00Z)"
 _SPREAD = r"\1-\2-\3:\4:\5\6"
 
 
@@ -49,7 +51,7 @@ def first_wall(start: datetime | date | str) -> datetime:
 def _named(part: str, value: object) -> datetime | date:
     try:
         if isinstance(value, str):
-            return _read(value)
+            return _read(value, forms=_START_FORMS if part == "start" else _FORMS)
         if isinstance(value, datetime):
             return wall_time(value) if value.tzinfo is None else utc(value, field=part)
     except Invalid as error:
@@ -61,8 +63,10 @@ def _named(part: str, value: object) -> datetime | date:
     raise InvalidRule("rrule", part=part, why="must be a date, a datetime or ISO 8601 text", value=value)
 
 
-def _read(text: str) -> datetime | date:
+def _read(text: str, *, forms: str) -> datetime | date:
     if "T" not in text and (day := _DAY.fullmatch(text)):
         return date(*map(int, day.groups()))
+    if "T" not in text and " " not in text:
+        raise Invalid(field="date", rule=forms)
     spread = _COMPACT.sub(_SPREAD, text) if "-" not in text and _COMPACT.fullmatch(text) else text
     return instant(spread, field="date") if has_offset(spread) else wall_time(spread)
