@@ -11,7 +11,8 @@ import pytest
 
 from postdate import Postdate, Reason, Status
 from postdate.clock import ManualClock
-from postdate.engine.expand import Expander, ExpandReport, look_at_batch
+from postdate.engine.expand import Expander, look_at_batch
+from postdate.engine.look import LookReport
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,7 +43,7 @@ def occurrences(actions: list[Any]) -> Counter[tuple[str, str]]:
 
 async def test_two_expanders_at_once_and_one_twice_come_to_the_same_as_one(apps: list[Postdate]) -> None:
     reports = await asyncio.gather(*(Expander(app.kernel).run_once(NOON + 3 * DAY) for app in apps))
-    assert await Expander(apps[0].kernel).run_once(NOON + 3 * DAY) == ExpandReport()
+    assert await Expander(apps[0].kernel).run_once(NOON + 3 * DAY) == LookReport()
     assert sum(report.materialised for report in reports) == RULES * 3
     found = occurrences(await apps[0].list(limit=1000))
     assert set(found.values()) == {1}
@@ -56,7 +57,7 @@ async def test_an_expander_that_dies_in_the_middle_is_finished_by_the_next(
     monkeypatch.setattr("postdate.engine.expand.BATCH", 10)
     dying, batches = Expander(apps[0].kernel), []
 
-    def dies(kernel: Any, tx: Any, *, now: datetime) -> ExpandReport:
+    def dies(kernel: Any, tx: Any, *, now: datetime) -> LookReport:
         batches.append(look_at_batch(kernel, tx, now=now))
         if len(batches) == 2:
             raise SystemError("killed")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from postdate.clock import ManualClock
     from postdate.engine.dispatch import Dispatcher
+    from postdate.engine.look import LookReport
     from postdate.store.leases import Lease
     from postdate.store.transaction import Transaction
 
@@ -36,12 +37,12 @@ async def test_of_rules_that_want_more_than_one_transaction_makes_each_gets_all_
 ) -> None:
     """P78: the rest of them is left to the next transaction of the same pass, not to the next day."""
     app.action("post")(idle)
-    monkeypatch.setattr(expand, "MOST_ACTIONS", 20)  # more than one rule has, and less than two
+    monkeypatch.setattr("postdate.engine.look.MOST_ACTIONS", 20)  # more than one rule has, and less than two
     rules = [await app.create_rule("post", {}, cron="0 9 * * *", tz="UTC") for _ in range(5)]
     made: list[int] = []
     look = expand.look_at_batch
 
-    def counted(*args: object, **kwargs: object) -> expand.ExpandReport:
+    def counted(*args: object, **kwargs: object) -> LookReport:
         report = look(*args, **kwargs)  # type: ignore[arg-type]
         made.append(report.materialised)
         return report

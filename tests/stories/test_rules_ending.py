@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from postdate import Context, Postdate, RuleMoveRefused, Status
-from postdate.engine.expand import Expander, ExpandReport
+from postdate.engine.expand import Expander
+from postdate.engine.look import LookReport
 from postdate.testing.travel import travel
 from tests.stories.conftest import NOON
 
@@ -77,7 +78,7 @@ async def test_the_expander_looks_at_it_when_that_is_past_and_not_before(
     rule = await thrice(app)
     await app.move_occurrence(rule.id, NINE + 2 * DAY, to=NINE + 9 * DAY)
     clock.move_to(NINE + 2 * DAY)
-    assert await Expander(app.kernel).run_once(clock.now()) == ExpandReport(looked=1)
+    assert await Expander(app.kernel).run_once(clock.now()) == LookReport(looked=1)
     assert (await app.get_rule(rule.id)).look_at == NINE + 9 * DAY
     clock.move_to(NINE + 9 * DAY)
-    assert await Expander(app.kernel).run_once(clock.now()) == ExpandReport(looked=1, ended=1)
+    assert await Expander(app.kernel).run_once(clock.now()) == LookReport(looked=1, ended=1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack, get_args
 from postdate.domain.instant import BEGINNING, MICROSECOND
 from postdate.domain.rule import Kind, RecurringRule, RuleStatus, occurrence_name
 from postdate.domain.walltime import resolve
-from postdate.engine.expand import look_at, restore_moved
+from postdate.engine.look import look_at, restore_moved
 from postdate.engine.withdraw import withdraw_moved, withdraw_window
 from postdate.errors import Invalid
 from postdate.store.decided import hand_over_lines

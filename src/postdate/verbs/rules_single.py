@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from postdate.domain.rule import OccurrenceState, RuleStatus, SkipReason, occurrence_name
 from postdate.domain.states import Cause, Reason, Status
-from postdate.engine.expand import look_at, request_of
+from postdate.engine.look import look_at, request_of
 from postdate.engine.withdraw import withdraw_window
 from postdate.errors import InvalidPayload, MoveRefused, OccurrenceNotFound, RuleMoveRefused
 from postdate.hooks import tell_settled

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from postdate.domain.rule import RecurringRule, RuleStatus
-from postdate.engine.expand import look_at, restore_moved
+from postdate.engine.look import look_at, restore_moved
 from postdate.engine.withdraw import nominal_of, withdraw
 from postdate.store.rules import save_rule
 from postdate.verbs.arguments import DEFAULT_ACTOR
