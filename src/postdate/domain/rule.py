@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from postdate.domain import recurrence
 from postdate.domain.action import Intent
-from postdate.domain.instant import BEGINNING, MICROSECOND, instant
+from postdate.domain.instant import BEGINNING, END, MICROSECOND, instant
+from postdate.domain.recurrence.days_off import without_days_off
 from postdate.domain.walltime import resolve
 from postdate.domain.zones import zone
 from postdate.errors import InvalidInstant
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from datetime import tzinfo
     from uuid import UUID
 
     from postdate.domain.misfire import Misfire
@@ -146,19 +148,17 @@ class RecurringRule:
         """
         if lo < self.starts_at:
             lo = self.starts_at - MICROSECOND
-        if self.ends_at is not None:
-            hi = self.ends_at if hi is None else min(hi, self.ends_at)
-        found = self.recurrence.after(lo) if hi is None else self.recurrence.between(lo, hi)
-        return (each for each in found if self.local_day(each) not in holidays) if holidays else found
+        hi = min(hi or END, self.ends_at or END)
+        if not holidays:
+            return self.recurrence.between(lo, hi)
+        return without_days_off(
+            self.recurrence.between, lo, hi, is_off=lambda day: day.isoformat() in holidays, zone=self._zone
+        )
 
     def fires_at(self, nominal_at: datetime, *, holidays: Collection[str] = ()) -> bool:
         """Whether this is one of its nominal instants. Raises `InvalidRule` or `InvalidZone`."""
         before = max(nominal_at, BEGINNING + MICROSECOND) - MICROSECOND
         return next(self.occurrences(before, nominal_at, holidays=holidays), None) == nominal_at
-
-    def local_day(self, instant: datetime) -> str:
-        """Return the day of an instant in the rule's zone, as in 2027-12-25."""
-        return self._local(instant).date().isoformat()
 
     def intent(self, instant: datetime) -> Intent | None:
         """Return the wall time that an occurrence means, where the rule goes by clocks."""
@@ -211,9 +211,11 @@ class RecurringRule:
         return self.recurrence.describe()
 
     def _local(self, instant: datetime) -> datetime:
-        if self.tz is None:
-            return instant.astimezone(UTC)
-        return instant.astimezone(zone(self.tz))
+        return instant.astimezone(self._zone)
+
+    @property
+    def _zone(self) -> tzinfo:
+        return UTC if self.tz is None else zone(self.tz)
 
 
 def occurrence_name(instant: datetime) -> str:

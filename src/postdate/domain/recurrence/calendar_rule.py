@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
 from heapq import merge
-from itertools import dropwhile, islice
+from itertools import dropwhile, groupby, islice
 from typing import TYPE_CHECKING
 
 from postdate.domain.recurrence.dates import first_wall, named_dates
+from postdate.domain.recurrence.days_off import without_days_off
 from postdate.domain.recurrence.elapsed import elapsed
 from postdate.domain.recurrence.parts import Freq, parts
 from postdate.domain.recurrence.placing import moved_on, placed, shown, shown_at, wall_ceiling, wall_floor
@@ -47,19 +48,19 @@ class RRule(Rule):
     fold: Fold = "first"
 
     def _fired(self, lo: datetime, hi: datetime) -> Iterator[datetime]:
+        off = self._left_out_days
+        if not off:
+            return self._changed(lo, hi)
+        return without_days_off(self._changed, lo, hi, is_off=off.__contains__, zone=self._zone)
+
+    def _changed(self, lo: datetime, hi: datetime) -> Iterator[datetime]:
+        """Return the instants and the added ones, but those that are left out one by one."""
         last = None if self._parts.is_endless else self._last_instant
         instants = self._repeated(lo, hi if last is None else min(hi, last))
         if not (self.exdates or self.rdates):
             return instants
-        return self._changed(lo, hi, instants)
-
-    def _changed(self, lo: datetime, hi: datetime, instants: Iterator[datetime]) -> Iterator[datetime]:
-        """Yield the instants and the added ones, those that are left out apart."""
-        latest = lo
-        for instant in merge(instants, (added for added in self._added if lo < added <= hi)):
-            if instant > latest and not self._left_out(instant):
-                latest = instant
-                yield instant
+        added = (each for each in self._added if lo < each <= hi)
+        return (each for each, _ in groupby(merge(instants, added)) if each not in self._left_out_instants)
 
     def _repeated(self, lo: datetime, hi: datetime) -> Iterator[datetime]:
         if self._parts.freq >= Freq.HOURLY:
@@ -141,11 +142,6 @@ class RRule(Rule):
     @cached_property
     def _added(self) -> list[datetime]:
         return sorted(self._instants(_at(value, self.start.time()) for value in self.rdates))
-
-    def _left_out(self, instant: datetime) -> bool:
-        if instant in self._left_out_instants:
-            return True
-        return bool(self._left_out_days) and instant.astimezone(self._zone).date() in self._left_out_days
 
     @cached_property
     def _left_out_instants(self) -> frozenset[datetime]:
