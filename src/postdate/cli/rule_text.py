@@ -148,10 +148,18 @@ def _end(ends_at: datetime, tz: str | None) -> str:
     return f"until {instant_text(ends_at, tz)}"
 
 
+def _counted(rule: RecurringRule) -> str:
+    """Return from when a COUNT counts, where the rule took over what was left of it. Raises `InvalidZone`."""
+    begins = rule.intent(rule.starts_at)
+    if "COUNT=" not in rule.rrule or rule.starts_wall is None or begins is None or rule.starts_wall >= begins.wall_time:
+        return ""
+    return f" counted from {rule.starts_wall}"
+
+
 def _words(rule: RecurringRule) -> str:
     zone = "" if rule.tz is None else f" in {rule.tz}"
     end = "" if rule.ends_at is None else f" {_end(rule.ends_at, zone_of(rule))}"
     try:
-        return f"{rule.describe()}{zone}{end}"
+        return f"{rule.describe()}{zone}{_counted(rule)}{end}"
     except Invalid:  # an older or newer version's, or a zone that is no more: what it says itself will do
         return f"{rule.rrule}{zone}{end}"

@@ -182,6 +182,16 @@ def test_a_rule_that_was_split_ends_before_the_one_that_goes_on(on_sqlite: Shell
     assert new.endswith(" every Tuesday at 09:00 in Europe/Lisbon")
 
 
+def test_a_rule_that_took_over_says_from_when_it_counts(on_sqlite: Shell) -> None:
+    rule = created(on_sqlite, *("--rrule", "FREQ=WEEKLY;BYDAY=TU;COUNT=5"), *TUESDAYS[2:])
+    split = on_sqlite.done("rules", "update", rule, "--following", "2099-03-24T09:00", "--target", "phone")
+    assert split.out.endswith(" every Tuesday at 09:00, 5 times in Europe/Lisbon counted from 2099-03-03T09:00:00\n")
+    left = on_sqlite.done("rules", "preview", split.out[:36]).lines
+    assert [line[:10] for line in left] == ["2099-03-24", "2099-03-31"], "three of the five are the first rule's"
+    first = on_sqlite.done("rules", "list").lines[0]
+    assert first.endswith(" every Tuesday at 09:00, 5 times in Europe/Lisbon before 2099-03-24T09:00:00+00:00")
+
+
 def test_an_update_that_changes_nothing_is_refused(on_sqlite: Shell) -> None:
     rule = created(on_sqlite)
     for nothing in ((), ("--note", "why"), ("--following", "2099-04-07T09:00")):
