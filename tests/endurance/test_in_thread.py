@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import subprocess
+import sys
 import threading
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
@@ -14,6 +16,7 @@ from sqlalchemy import text
 
 from postdate import Postdate
 from postdate.errors import DatabaseTimedOut
+from postdate.store.in_thread import NAME
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -103,7 +106,7 @@ async def test_it_sees_the_variables_of_its_context(app: Postdate) -> None:
 
 async def test_closing_lets_go_of_its_threads_and_they_come_again_when_needed(app: Postdate) -> None:
     await app.schedule("act", {}, at=NOW)
-    ours = [each for each in threading.enumerate() if each.name.startswith("postdate")]
+    ours = [each for each in threading.enumerate() if each.name.startswith(NAME)]
     assert ours
     await app.close()
     for each in ours:
@@ -125,3 +128,29 @@ def test_a_child_that_was_forked_has_threads_of_its_own(app: Postdate) -> None:
 
 async def _scheduled(app: Postdate) -> None:
     await app.schedule("act", {}, at=NOW)
+
+
+def test_a_call_that_hangs_does_not_keep_the_process(sqlite_url: str) -> None:
+    """Of a hook that never comes back, say."""
+    hanging = f"""
+import asyncio, threading
+from postdate import Postdate
+from postdate.cli.ending import end_tasks
+
+async def main():
+    app, began = Postdate({sqlite_url!r}), threading.Event()
+    call = asyncio.create_task(app.kernel.work(lambda tx: (began.set(), threading.Event().wait())))
+    await asyncio.to_thread(began.wait)
+    await app.close()
+    for _ in range(2):
+        call.cancel()
+        await asyncio.sleep(0)
+    await end_tasks()
+    print("goes on")
+
+asyncio.run(main())
+"""
+    ended = subprocess.run([sys.executable, "-c", hanging], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0
+    assert "ending although calls to the database go on" in ended.stdout
+    assert "goes on\n" not in ended.stdout

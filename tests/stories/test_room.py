@@ -7,15 +7,22 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
+import pytest
+
 from postdate import ActionType, Context, NewAction, Postdate, Status
 from postdate.clock import ManualClock
 from postdate.domain.action import Claimed
 from postdate.engine.beginning import PORTION
+from postdate.engine.claim import BATCH, ClaimRound
 from postdate.engine.dispatch import Dispatcher
+from postdate.engine.rounds import Rounds
 from postdate.testing.runs import NOW, submitted_action
 from tests.stories.conftest import NOON
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
     import httpx2
 
 
@@ -80,3 +87,28 @@ async def test_an_engine_that_is_cancelled_while_many_runs_begin_gives_back_thos
     assert {action.id for action in published} == set(begun)
     assert len(begun) + len(queued) == len(actions)
     assert {action.attempt_count for action in queued} == {0}
+
+
+async def test_the_next_are_claimed_while_the_last_begin_where_there_is_room(app: Postdate) -> None:
+    """So that the database does not wait for the runs, nor the runs for the database."""
+    ran: list[UUID] = []
+    claimed_after: list[int] = []
+
+    @app.action("act", concurrency=2 * BATCH)
+    async def act(ctx: Context, payload: dict[str, object]) -> None:
+        ran.append(ctx.action.id)
+
+    claimed = Rounds._claimed
+
+    async def noting(rounds: Rounds, free: Mapping[str, int], seen: datetime | None) -> ClaimRound:
+        claimed_after.append(len(ran))
+        return await claimed(rounds, free, seen)
+
+    owner = UUID(int=0)
+    await app.schedule_many([NewAction(action_type="act", payload={}, at=NOON, user=owner) for _ in range(BATCH + 1)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rounds, "_claimed", noting)
+        await app.tick()
+    assert len(ran) == BATCH + 1
+    assert claimed_after[0] == 0
+    assert 0 < claimed_after[1] < BATCH

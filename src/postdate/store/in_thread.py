@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+NAME = "postdate-database"
+"""How the names of these threads begin."""
+
+_BETWEEN_INTERRUPTS = 0.05
+
 _MOST_AT_ONCE = 8
 """How many calls run at once beside those in turn."""
 
@@ -30,8 +35,8 @@ class Threads:
         """Take connections from `engine`."""
         self._engine = engine
         self._pid = os.getpid()
-        self._in_turn = ThreadPoolExecutor(1, thread_name_prefix="postdate-in-turn")
-        self._at_once = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix="postdate")
+        self._in_turn = ThreadPoolExecutor(1, thread_name_prefix=f"{NAME}-in-turn")
+        self._at_once = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix=NAME)
 
     @property
     def survived(self) -> bool:
@@ -53,8 +58,9 @@ class Threads:
         except asyncio.CancelledError:
             if submitted.cancel():
                 raise
-            call.interrupt()
-            await asyncio.wait([answer])
+            while not answer.done():  # between two statements there is nothing to interrupt
+                call.interrupt()
+                await asyncio.wait([answer], timeout=_BETWEEN_INTERRUPTS)
             return answer.result()
 
     def close(self) -> None:
