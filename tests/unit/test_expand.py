@@ -91,6 +91,17 @@ def test_after_a_year_of_seconds_no_more_are_counted_than_are_told(
     assert counted < 10 * MOST
 
 
+def test_a_look_before_its_time_ends_no_rule_whose_last_occurrence_is_still_to_come() -> None:
+    """As after a change of its zone: what is queued of it could no longer be paused."""
+    rule = replace(every_second(misfire="once"), rrule="3600000000", ends_at=NOON + timedelta(hours=5, minutes=30))
+    first = expand(rule, now=NOON, window=WINDOW)
+    assert len(first.wanted) == 5
+    rule = replace(rule, last_materialized_at=first.upto)
+    early = expand(rule, now=NOON + timedelta(hours=2), window=WINDOW)
+    assert (list(early.wanted), early.look_at, early.ends) == ([], NOON + timedelta(hours=5), False)
+    assert expand(rule, now=early.look_at, window=WINDOW).ends
+
+
 def test_the_latest_of_those_that_are_rare_are_told_too() -> None:
     rule = replace(every_second(misfire="skip"), rrule=str(timedelta(days=30) // timedelta(microseconds=1)))
     look = expand(rule, now=NOON + timedelta(days=100), window=WINDOW)

@@ -94,7 +94,8 @@ def _side_by_side(rule: RecurringRule, *, now: datetime, window: timedelta, holi
     following = beyond[0] if beyond else next(rule.occurrences(upto + window, holidays=holidays), None)
     wanted = [*runs, *ahead]
     if following is None:  # it ends when its last occurrence is past: until then there is something to pause
-        return Expansion(wanted=wanted, missed=missed, upto=upto, look_at=max([now, *wanted]), ends=not wanted)
+        coming = wanted or _latest(rule, now, since, holidays)
+        return Expansion(wanted=wanted, missed=missed, upto=upto, look_at=max([now, *coming]), ends=not coming)
     look_at = max(following - window, now + min(_DAY, window / 2))
     return Expansion(wanted=wanted, missed=missed, upto=upto, look_at=look_at)
 
