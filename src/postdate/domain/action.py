@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from postdate.domain.stored import Stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +43,7 @@ class Intent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
+class Request(Stored):
     """What was asked: one row of `actions`, written once."""
 
     id: UUID
@@ -62,16 +64,6 @@ class Request:
     created_at: datetime
     fingerprint: str | None = None
     """Of what a source said about it; None where none did."""
-
-    @classmethod
-    def read(cls, fields: dict[str, Any]) -> Self:
-        """Return the value with these fields, the others as they are by default. It keeps the mapping.
-
-        For what comes by the thousand: a frozen class sets its fields one by one, and takes three times as long.
-        """
-        value = object.__new__(cls)
-        object.__setattr__(value, "__dict__", fields)
-        return value
 
     @property
     def source(self) -> str | None:

@@ -12,6 +12,7 @@ from postdate.domain import recurrence
 from postdate.domain.action import Intent
 from postdate.domain.instant import BEGINNING, END, MICROSECOND, instant
 from postdate.domain.recurrence.days_off import without_days_off
+from postdate.domain.stored import Stored
 from postdate.domain.walltime import resolve
 from postdate.domain.zones import zone
 from postdate.errors import InvalidInstant
@@ -82,7 +83,7 @@ class RuleOccurrence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecurringRule:
+class RecurringRule(Stored):
     """An action that is to happen again and again: a row of `recurring_schedules`."""
 
     id: UUID

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -35,6 +35,11 @@ def zone(name: object) -> zoneinfo.ZoneInfo:
     """
     if not isinstance(name, str):
         raise InvalidZone(field="tz", rule="must be the text of an IANA zone name", value=name)
+    return _rules(_checked(name))
+
+
+@lru_cache
+def _checked(name: str) -> str:
     if not 1 <= len(name) <= MAX_ZONE:
         raise InvalidZone(field="tz", rule=f"must have 1 to {MAX_ZONE} characters", value=name)
     if not name.isascii():
@@ -44,7 +49,7 @@ def zone(name: object) -> zoneinfo.ZoneInfo:
         raise InvalidZone(field="tz", rule="is not an IANA zone name", value=name)
     if spelled != name:
         raise InvalidZone(field="tz", rule=f"is not an IANA zone name: did you mean {spelled}?", value=name)
-    return _rules(spelled)
+    return name
 
 
 @cache

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import RowMapping, Select, Update
+    from sqlalchemy import Select, Update
 
     from postdate.store.transaction import Transaction
 
@@ -39,22 +39,19 @@ def save_rule(tx: Transaction, rule: RecurringRule) -> None:
 def find_rule(tx: Transaction, rule_id: UUID) -> RecurringRule | None:
     """Return the rule, or None."""
     r = tx.tables.recurring_schedules
-    row = tx.execute(select(r).where(r.c.id == rule_id)).mappings().one_or_none()
-    return None if row is None else _rule(row)
+    return next(iter(_rules(tx, select(r).where(r.c.id == rule_id))), None)
 
 
 def find_rules(tx: Transaction, rule_ids: Collection[UUID]) -> dict[UUID, RecurringRule]:
     """Return those of the rules that exist."""
     r = tx.tables.recurring_schedules
-    found = tx.execute(select(r).where(one_of(tx, r.c.id, rule_ids))).mappings()
-    return {row["id"]: _rule(row) for row in found}
+    return {rule.id: rule for rule in _rules(tx, select(r).where(one_of(tx, r.c.id, rule_ids)))}
 
 
 def hold_rule(tx: Transaction, rule_id: UUID) -> RecurringRule | None:
     """Return the rule, kept from being changed by others until the transaction ends; None where there is none."""
     r = tx.tables.recurring_schedules
-    row = tx.execute(select(r).where(r.c.id == rule_id).with_for_update()).mappings().one_or_none()
-    return None if row is None else _rule(row)
+    return next(iter(_rules(tx, select(r).where(r.c.id == rule_id).with_for_update())), None)
 
 
 def hold_rule_behind_owners(tx: Transaction, rule_id: UUID) -> RecurringRule | None:
@@ -81,7 +78,7 @@ def page_of_rules(
     query = select(r).where(*(column == value for column, value in wanted.items() if value is not None))
     if after is not None:
         query = query.where(r.c.id > after)
-    return [_rule(row) for row in tx.execute(query.order_by(r.c.id).limit(limit)).mappings()]
+    return _rules(tx, query.order_by(r.c.id).limit(limit))
 
 
 def rules_to_look_at(tx: Transaction, *, now: datetime, limit: int) -> Mapping[UUID, tuple[UUID | None, UUID]]:
@@ -103,7 +100,7 @@ def _due_looks(tx: Transaction) -> Select[Any]:
 def hold_rules_to_look_at(tx: Transaction, rule_ids: Collection[UUID], *, now: datetime) -> list[RecurringRule]:
     """Return those of the rules that are still to be looked at and that nobody else has in hand, and hold them."""
     asked = {"ids": set_text(tx, tx.tables.recurring_schedules.c.id.type, rule_ids), "now": now}
-    return [_rule(row) for row in tx.execute(tx.prepared(_due_looks_held), asked).mappings()]
+    return _rules(tx, tx.prepared(_due_looks_held), asked)
 
 
 def _due_looks_held(tx: Transaction) -> Select[Any]:
@@ -168,6 +165,14 @@ def _row(rule: RecurringRule) -> dict[str, Any]:
     return row | {"grace_seconds": rule.grace // timedelta(seconds=1), "status": str(rule.status)}
 
 
-def _rule(row: RowMapping) -> RecurringRule:
-    same = {name: row[name] for name in _SAME} | {name: tuple(row[name]) for name in ("exdates", "rdates")}
-    return RecurringRule(**same, grace=timedelta(seconds=row["grace_seconds"]), status=RuleStatus(row["status"]))
+def _rules(tx: Transaction, query: Select[Any], asked: Mapping[str, Any] | None = None) -> list[RecurringRule]:
+    """Return the rules that a query of all their columns finds."""
+    names = tx.tables.recurring_schedules.c.keys()
+    return [_rule(dict(zip(names, row, strict=True))) for row in tx.execute(query, asked)]
+
+
+def _rule(stored: dict[str, Any]) -> RecurringRule:
+    stored["exdates"], stored["rdates"] = tuple(stored["exdates"]), tuple(stored["rdates"])
+    stored["grace"] = timedelta(seconds=stored.pop("grace_seconds"))
+    stored["status"] = RuleStatus(stored["status"])
+    return RecurringRule.read(stored)
