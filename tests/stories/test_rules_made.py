@@ -137,6 +137,15 @@ async def test_what_makes_no_sense_is_refused_and_says_why(
     assert await app.list_rules() == []
 
 
+@pytest.mark.parametrize("form", [{"rrule": "FREQ=DAILY"}, {"cron": "0 9 * * *"}, {"every": 3600}])
+async def test_a_start_beyond_the_calendar_is_refused_by_its_name(
+    app: Postdate, ran: list[str], form: dict[str, Any]
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        await app.create_rule("post", {"text": ""}, **form, start="9999-12-31T23:59", tz="America/New_York")
+    assert refused.value.field == "start"
+
+
 async def test_a_type_that_nobody_knows_and_a_payload_that_breaks_its_rules_are_refused(
     app: Postdate, ran: list[str]
 ) -> None:

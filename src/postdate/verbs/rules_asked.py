@@ -21,6 +21,7 @@ from postdate.verbs.rule_terms import UNCHANGED, Recurrence
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from postdate.domain.recurrence import RRule
     from postdate.domain.rule import RecurringRule
     from postdate.domain.walltime import Fold, Gap
 
@@ -128,10 +129,17 @@ def _of_rrule(asked: Recurrence, old: RecurringRule | None, clocks: _Clocks, *, 
     return {
         "rrule": made.text,
         "starts_wall": told["start"],
-        "starts_at": resolve(made.start, made.tz, fold=clocks.fold),
+        "starts_at": _begins(made, clocks),
         "exdates": tuple(told["exdates"]),
         "rdates": tuple(told["rdates"]),
     }
+
+
+def _begins(made: RRule, clocks: _Clocks) -> datetime:
+    try:
+        return resolve(made.start, made.tz, fold=clocks.fold)
+    except InvalidWallTime as error:  # outside the calendar in UTC
+        raise InvalidWallTime(field="start", rule=error.rule, value=error.value) from None
 
 
 def _wall_start(
