@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 
 from postdate import Postdate
 from postdate.errors import DatabaseTimedOut
+from postdate.store import bounded
 from postdate.store.in_thread import NAME
 
 if TYPE_CHECKING:
@@ -97,6 +100,35 @@ async def test_what_waits_for_its_turn_is_not_begun_once_it_is_cancelled(app: Po
     await app.close()
 
 
+async def test_what_was_given_up_while_another_program_writes_is_not_done_once_that_has_ended(
+    app: Postdate, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody would run what a claim took then, and its runs would be taken for doubtful."""
+    monkeypatch.setattr(bounded, "_BETWEEN", 0.1)
+    await app.kernel.work(lambda _tx: None)
+    app.kernel.settings = app.settings.model_copy(update={"database_timeout": timedelta(seconds=0.2)})
+    called: list[str] = []
+    with closing(sqlite3.connect(str(make_url(sqlite_url).database), isolation_level=None)) as another:
+        another.execute("BEGIN IMMEDIATE")
+        with pytest.raises(DatabaseTimedOut):
+            await app.kernel.work(lambda _tx: called.append("given up"))
+    app.kernel.settings = app.settings
+    await app.kernel.work(lambda _tx: called.append("next"))
+    assert called == ["next"]
+    await app.close()
+
+
+async def test_a_function_that_raises_stop_iteration_is_heard_of(app: Postdate) -> None:
+    """Of a `zone_of` that asks `next()` for what there is none of, say."""
+
+    def asks(_tx: Transaction) -> None:
+        next(iter(()))
+
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await app.kernel.work(asks)
+    await app.close()
+
+
 async def test_it_sees_the_variables_of_its_context(app: Postdate) -> None:
     request: ContextVar[str] = ContextVar("request")
     request.set("r-1")
@@ -123,6 +155,23 @@ def test_a_child_that_was_forked_has_threads_of_its_own(app: Postdate) -> None:
     child.join(20)
     assert child.exitcode == 0
     assert len(app.sync.list()) == 2
+    app.kernel.database.close_sync()
+
+
+def test_a_child_that_was_forked_leaves_its_parents_connections_alone(app: Postdate) -> None:
+    """SQLite's locks are a process's: over a connection of another's it takes itself to hold what it does not."""
+
+    def mark(tx: Transaction) -> None:
+        tx.connection.info["of"] = "the parent"
+
+    def looks(tx: Transaction) -> None:
+        assert "of" not in tx.connection.info
+
+    asyncio.run(app.kernel.work(mark))
+    child = multiprocessing.get_context("fork").Process(target=lambda: asyncio.run(app.kernel.work(looks)))
+    child.start()
+    child.join(20)
+    assert child.exitcode == 0
     app.kernel.database.close_sync()
 
 

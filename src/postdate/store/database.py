@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from postdate.clock import monotonic
 from postdate.errors import Misconfigured
-from postdate.store.in_thread import Threads
+from postdate.store.in_thread import Threads, require_wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -114,7 +114,10 @@ class Database:
             return await connection.run_sync(function)
 
     def _living_threads(self) -> Threads:
-        if self._threads is None or not self._threads.survived:
+        if self._threads is not None and not self._threads.survived:
+            self.sync_engine.dispose(close=False)  # SQLite forbids to carry connections across a fork
+            self._threads = None
+        if self._threads is None:
             self._threads = Threads(self.sync_engine)
         return self._threads
 
@@ -240,3 +243,4 @@ def _write_ahead(cursor: Any) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     read_only = connection.get_execution_options().get(READ_ONLY, False)
     connection.exec_driver_sql("BEGIN" if read_only else "BEGIN IMMEDIATE")
+    require_wanted(connection)

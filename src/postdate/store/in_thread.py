@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextvars import copy_context
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
 
 Result = TypeVar("Result")
+
+GIVEN_UP = "postdate_given_up"
+"""Execution option: says whether nobody waits any more for what runs on this connection."""
 
 NAME = "postdate-database"
 """How the names of these threads begin."""
@@ -47,6 +51,7 @@ class Threads:
         """Call the function in a thread. Calls in turn do not meet: SQLite would let one wait, and sleep too long.
 
         Where the awaiting task is cancelled, what runs is interrupted, and awaited until the task is cancelled again.
+        Whatever becomes of it then, it begins no transaction any more.
         """
         call = _Call(self._engine, function)
         executor = self._in_turn if in_turn else self._at_once
@@ -59,7 +64,7 @@ class Threads:
             if submitted.cancel():
                 raise
             while not answer.done():  # between two statements there is nothing to interrupt
-                call.interrupt()
+                call.give_up()
                 await asyncio.wait([answer], timeout=_BETWEEN_INTERRUPTS)
             return answer.result()
 
@@ -80,16 +85,33 @@ class _Call(Generic[Result]):
         self._engine = engine
         self._function = function
         self._driver: Any = None
+        self._driving = Lock()
+        self._is_given_up = False
 
     def __call__(self) -> Result:
         with self._engine.connect() as connection:
             self._driver = connection.connection.driver_connection
             try:
-                return self._function(connection)
+                return self._function(connection.execution_options(**{GIVEN_UP: lambda: self._is_given_up}))
+            except StopIteration as error:  # which a future does not take
+                raise RuntimeError("a function over a connection raised StopIteration") from error
             finally:
-                self._driver = None
+                with self._driving:  # the connection is another call's next
+                    self._driver = None
 
-    def interrupt(self) -> None:
-        """Let the statement that runs just now fail."""
-        if (driver := self._driver) is not None:
-            driver.interrupt()
+    def give_up(self) -> None:
+        """Let the statement that runs just now fail, and the next transaction, too.
+
+        What waits for another program's transaction to end cannot be interrupted: it is refused when it has waited.
+        """
+        self._is_given_up = True
+        with self._driving:
+            if self._driver is not None:
+                self._driver.interrupt()
+
+
+def require_wanted(connection: Connection) -> None:
+    """Raise `CancelledError` where nobody waits any more for what would run in this transaction."""
+    given_up = connection.get_execution_options().get(GIVEN_UP)
+    if given_up is not None and given_up():
+        raise CancelledError
