@@ -84,11 +84,11 @@ class Run:
 
     def call(self) -> None:
         """Begin to run the handler."""
-        self._begin(self._called(), "dispatch")
+        self._begin(self._called, "dispatch")
 
     def ask(self) -> None:
         """Begin to ask the provider what became of a run whose worker is gone: nothing is sent."""
-        self._begin(self._asked(), "lookup")
+        self._begin(self._asked, "lookup")
 
     def cut_off(self, why: str) -> None:
         """End it now, without asking the provider. One that does not obey is abandoned after a while."""
@@ -96,13 +96,13 @@ class Run:
             self._for_good = True
             self._cancel(f"cut off: {why}")
 
-    def _begin(self, steps: Coroutine[Any, Any, Outcome], name: str) -> None:
+    def _begin(self, steps: Callable[[], Coroutine[Any, Any, Outcome]], name: str) -> None:
         self._task = task = self._loop.create_task(self._ended_by(steps), name=f"{name}-{self.action_type.name}")
         task.add_done_callback(self._broken_off)
 
-    async def _ended_by(self, steps: Coroutine[Any, Any, Outcome]) -> None:
+    async def _ended_by(self, steps: Callable[[], Coroutine[Any, Any, Outcome]]) -> None:
         """Take the steps to their end, at which nobody need be called back: that costs as much as a step."""
-        outcome = await steps
+        outcome = await steps()
         if self._task is not None:
             self._task.remove_done_callback(self._broken_off)
         self._end_with_handler(outcome)
