@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ class TimeOrderedIds:
     def __init__(self) -> None:
         """Start below every id."""
         self._last = 0
+        self._pid = os.getpid()
         self._lock = Lock()
 
     def __call__(self, now: datetime) -> UUID:
@@ -31,6 +33,9 @@ class TimeOrderedIds:
         milliseconds = int(now.timestamp() * 1000)
         with self._lock:
             value = self._last + 1
+            if self._pid != os.getpid():  # forked: its siblings would count on from the same number
+                self._pid = os.getpid()
+                milliseconds = max(milliseconds, (value >> _RANDOM_BITS) + 1)
             if milliseconds > value >> _RANDOM_BITS:
                 value = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
             self._last = value

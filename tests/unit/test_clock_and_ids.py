@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from datetime import UTC, datetime, timedelta
 from threading import Thread
 from uuid import RFC_4122, UUID
@@ -75,6 +76,21 @@ def test_ids_rise_within_a_process_even_when_the_clock_goes_back() -> None:
     new_id = TimeOrderedIds()
     made = [new_id(NOON - timedelta(seconds=n)) for n in range(5000)]
     assert made == sorted(set(made))
+
+
+def test_ids_of_processes_that_were_forked_differ_within_a_millisecond() -> None:
+    fork = multiprocessing.get_context("fork")
+    new_id = TimeOrderedIds()
+    made = {before := new_id(NOON)}
+    told = fork.SimpleQueue()
+    for _ in range(2):
+        child = fork.Process(target=lambda: told.put(new_id(NOON)))
+        child.start()
+        made.add(each := told.get())
+        assert each > before
+        child.join(20)
+    made.add(new_id(NOON))
+    assert len(made) == 4
 
 
 def test_ids_of_several_threads_never_collide() -> None:
