@@ -20,7 +20,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def name(value: object, *, field: str, limit: int = MAX_NAME) -> str:
-    """Return `value` if it is 1 to `limit` characters of storable text without control characters.
+    """Return `value` as plain text if it is 1 to `limit` characters that can be stored, none of them for control.
 
     Raises `InvalidText` otherwise.
     """
@@ -32,7 +32,7 @@ def name(value: object, *, field: str, limit: int = MAX_NAME) -> str:
         raise InvalidText(field=field, rule="must not hold control characters", value=value)
     if _UNSTORABLE.search(value):
         raise InvalidText(field=field, rule="must not hold lone surrogates", value=value)
-    return value
+    return value if type(value) is str else str.__str__(value)  # of an enumeration `str` would tell the member's name
 
 
 def optional_name(value: object, *, field: str, limit: int = MAX_NAME) -> str | None:
