@@ -96,11 +96,6 @@ def rowset_texts(
     return {f"{name}_{key}": _array_text(type_, columns[key]) for key, type_ in types.items()}
 
 
-def columns_of(names: Iterable[str], rows: Sequence[Mapping[str, Any]]) -> dict[str, Sequence[Any]]:
-    """Return rows by their columns."""
-    return {name: [row[name] for row in rows] for name in names}
-
-
 def _rowset(
     tx: Transaction, name: str, types: Mapping[str, TypeEngine[Any]], texts: Mapping[str, BindParameter[str]]
 ) -> FromClause:
