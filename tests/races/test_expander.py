@@ -11,7 +11,7 @@ import pytest
 
 from postdate import Postdate, Reason, Status
 from postdate.clock import ManualClock
-from postdate.engine.expand import Expander, look_at_batch
+from postdate.engine.expand import AT_ONCE, Expander, look_at_batch
 from postdate.engine.look import LookReport
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ async def test_an_expander_that_dies_in_the_middle_is_finished_by_the_next(
     monkeypatch.setattr("postdate.engine.expand.BATCH", 10)
     dying, batches = Expander(apps[0].kernel), []
 
-    def dies(kernel: Any, tx: Any, *, now: datetime) -> LookReport:
-        batches.append(look_at_batch(kernel, tx, now=now))
-        if len(batches) == 2:
+    def dies(kernel: Any, tx: Any, **given: Any) -> LookReport:
+        batches.append(look_at_batch(kernel, tx, **given))
+        if len(batches) >= 2:
             raise SystemError("killed")
         return batches[-1]
 
@@ -79,8 +79,9 @@ async def test_a_run_whose_time_is_over_leaves_the_rest_to_the_next(
     """Nobody else's passes begin as long as it goes on, however much there is to catch up with."""
     monkeypatch.setattr("postdate.engine.expand.BATCH", 10)
     monkeypatch.setattr("postdate.engine.expand.LONGEST", timedelta(0))
-    runs = [await Expander(apps[0].kernel).run_once(NOON + 3 * DAY) for _ in range(RULES // 10 + 1)]
-    assert [run.looked for run in runs] == [10] * (RULES // 10) + [RULES % 10]
+    of_one = AT_ONCE * 10
+    runs = [await Expander(apps[0].kernel).run_once(NOON + 3 * DAY) for _ in range(RULES // of_one + 1)]
+    assert [run.looked for run in runs] == [of_one] * (RULES // of_one) + [RULES % of_one]
     assert len(await apps[0].list(limit=1000)) == RULES * 17
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,15 +15,23 @@ from postdate.store.owners import hold_existing_owners
 from postdate.store.rules import hold_rules_to_look_at, rules_to_look_at
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from postdate.kernel import Kernel
+    from postdate.store.rules import DueRule
     from postdate.store.transaction import Transaction
 
 _log = structlog.get_logger("postdate")
 
 BATCH = 500
 """How many rules one transaction looks at, at most."""
+
+AT_ONCE = 2
+"""How many transactions do so at once: while the database works for one, the other is computed."""
+
+PAGE = 20
+"""How many batches are found at once."""
 
 LONGEST = timedelta(seconds=30)
 """How long one run goes on."""
@@ -44,21 +53,35 @@ class Expander:
         """
         until = monotonic() + LONGEST.total_seconds()
         total = LookReport()
-        while (batch := await self._kernel.work(partial(look_at_batch, self._kernel, now=now))).looked:
-            total += batch
-            if monotonic() >= until:
+        while due := await self._kernel.work(partial(rules_to_look_at, now=now, limit=PAGE * BATCH), read_only=True):
+            report = await self._look_at(due, now, until=until)
+            total += report
+            if not report.looked or monotonic() >= until:
                 break
         for rule_id, error in total.failed.items():
             _log.warning("a recurring rule cannot be read", rule=str(rule_id), error=error)
         return total
 
+    async def _look_at(self, due: Sequence[DueRule], now: datetime, *, until: float) -> LookReport:
+        batches = iter([due[first : first + BATCH] for first in range(0, len(due), BATCH)])
 
-def look_at_batch(kernel: Kernel, tx: Transaction, *, now: datetime) -> LookReport:
-    """Look at the rules that have been waiting longest for it, at most `BATCH`; those in others' hands are left out."""
-    found = rules_to_look_at(tx, now=now, limit=BATCH)
-    if not found:
-        return LookReport()
-    hold_existing_owners(
-        tx, workspaces={each for each, _ in found.values()}, users={each for _, each in found.values()}
-    )
-    return look_at(kernel, tx, hold_rules_to_look_at(tx, list(found), now=now), now=now)
+        async def one_after_the_other() -> LookReport:
+            total = LookReport()
+            for batch in batches:
+                total += await self._kernel.work(partial(look_at_batch, self._kernel, due=batch, now=now))
+                if monotonic() >= until:
+                    break
+            return total
+
+        total = LookReport()
+        for report in await asyncio.gather(*[one_after_the_other() for _ in range(AT_ONCE)], return_exceptions=True):
+            if isinstance(report, BaseException):  # none of them is left to itself
+                raise report
+            total += report
+        return total
+
+
+def look_at_batch(kernel: Kernel, tx: Transaction, *, due: Sequence[DueRule], now: datetime) -> LookReport:
+    """Look at those of the rules whose look has still to come; those in others' hands are left out."""
+    hold_existing_owners(tx, workspaces={rule.workspace_id for rule in due}, users={rule.user_id for rule in due})
+    return look_at(kernel, tx, hold_rules_to_look_at(tx, [rule.id for rule in due], now=now), now=now)

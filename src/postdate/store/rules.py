@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import bindparam, insert, literal_column, select, update
 
@@ -81,10 +81,18 @@ def page_of_rules(
     return _rules(tx, query.order_by(r.c.id).limit(limit))
 
 
-def rules_to_look_at(tx: Transaction, *, now: datetime, limit: int) -> Mapping[UUID, tuple[UUID | None, UUID]]:
-    """Return active rules whose look has come, the longest due first, each with its workspace and user."""
+class DueRule(NamedTuple):
+    """A rule whose look has come, and its owners."""
+
+    id: UUID
+    workspace_id: UUID | None
+    user_id: UUID
+
+
+def rules_to_look_at(tx: Transaction, *, now: datetime, limit: int) -> list[DueRule]:
+    """Return active rules whose look has come, the longest due first."""
     found = tx.execute(tx.prepared(_due_looks), {"now": now, "at_most": limit})
-    return {row.id: (row.workspace_id, row.user_id) for row in found}
+    return [DueRule(row.id, row.workspace_id, row.user_id) for row in found]
 
 
 def _due_looks(tx: Transaction) -> Select[Any]:
