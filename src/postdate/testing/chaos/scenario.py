@@ -12,10 +12,12 @@ from threading import Event
 from typing import TYPE_CHECKING, assert_never
 
 from sqlalchemy import and_, func, select, text
+from sqlalchemy.exc import DBAPIError
 
 from postdate.clock import monotonic
 from postdate.domain.action import Action
 from postdate.errors import Invalid, PostdateError
+from postdate.store.passing import passes
 from postdate.testing.chaos.crew import Crew
 from postdate.testing.chaos.faults import OF_SERVERS, Fault, Planned, plan
 from postdate.testing.chaos.invariants import Broken, Evidence, broken_by, everything
@@ -247,12 +249,22 @@ class _Scenario:
     def _until(self, condition: Callable[[], bool], *, within: float = _PATIENCE) -> bool:
         """Wait until the condition holds, and say whether it came to that in time."""
         given_up = monotonic() + within
-        while not condition():
+        while not _holds(condition):
             if monotonic() > given_up or len(self.crew.failed) > _FAILURES:
                 return False
             self.crew.tend()
             Event().wait(_A_LOOK)
         return True
+
+
+def _holds(condition: Callable[[], bool]) -> bool:
+    """Whether it holds; not while the database, which it asks, is away."""
+    try:
+        return condition()
+    except DBAPIError as error:
+        if passes(error):
+            return False
+        raise
 
 
 def _divided(answers: list[list[Action | PostdateError]]) -> list[Broken]:
