@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import sqlite3
 import subprocess
@@ -59,7 +60,7 @@ async def test_what_takes_too_long_is_interrupted_and_undone(app: Postdate) -> N
     await app.close()
 
 
-async def test_who_is_cancelled_leaves_nothing_running(app: Postdate) -> None:
+async def test_who_is_cancelled_leaves_nothing_running(app: Postdate, caplog: pytest.LogCaptureFixture) -> None:
     began = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -72,6 +73,9 @@ async def test_who_is_cancelled_leaves_nothing_running(app: Postdate) -> None:
     call.cancel()
     await asyncio.wait([call])
     assert call.cancelled()
+    del call
+    gc.collect()
+    assert caplog.messages == [], "the interruption is no error that nobody has heard of"
     assert (await app.schedule("act", {}, at=NOW)).payload == {}, "the write lock is free"
     await app.close()
 

@@ -50,6 +50,13 @@ async def _cut_off(task: asyncio.Task[Any]) -> None:
         task.cancel()
         done, _ = await asyncio.wait({task}, timeout=_BETWEEN)
         if done:
+            hear(task)
             return
-    task.add_done_callback(lambda late: late.cancelled() or late.exception())  # heard, lest asyncio complain
+    task.add_done_callback(hear)
     _log.error("a call to the database does not end though it was cut off: its connection is left to itself")
+
+
+def hear(call: asyncio.Future[Any]) -> None:
+    """Look at the error, lest asyncio complain of one that nobody waits for any more."""
+    if not call.cancelled():
+        call.exception()

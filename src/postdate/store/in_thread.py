@@ -13,6 +13,8 @@ from contextvars import copy_context
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from postdate.store.bounded import hear
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -57,7 +59,7 @@ class Threads:
         executor = self._in_turn if in_turn else self._at_once
         submitted = executor.submit(copy_context().run, call)
         answer = asyncio.wrap_future(submitted)
-        answer.add_done_callback(_hear)
+        answer.add_done_callback(hear)
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
@@ -72,12 +74,6 @@ class Threads:
         """Let go of the threads once they have nothing to do."""
         for executor in (self._in_turn, self._at_once):
             executor.shutdown(wait=False)
-
-
-def _hear(answer: asyncio.Future[Any]) -> None:
-    """Look at the error, lest asyncio complain of one that nobody waits for any more."""
-    if not answer.cancelled():
-        answer.exception()
 
 
 class _Call(Generic[Result]):
