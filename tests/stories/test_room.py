@@ -112,3 +112,27 @@ async def test_the_next_are_claimed_while_the_last_begin_where_there_is_room(app
     assert len(ran) == BATCH + 1
     assert claimed_after[0] == 0
     assert 0 < claimed_after[1] < BATCH
+
+
+async def test_a_single_pass_that_fails_at_its_next_claim_writes_what_it_has_begun(
+    app: Postdate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else would: what went out would be taken for doubtful when its lease runs out."""
+    claim, rounds = Rounds._claimed, 0
+
+    async def claimed(self: Rounds, free: Mapping[str, int], seen: datetime | None) -> ClaimRound:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 2:
+            raise ConnectionError("away")
+        return await claim(self, free, seen)
+
+    @app.action("act", concurrency=3 * BATCH)
+    async def act(ctx: Context, payload: dict[str, object]) -> None:
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(Rounds, "_claimed", claimed)
+    await app.schedule_many([NewAction(action_type="act", payload={}, at=NOON) for _ in range(2 * PORTION)])
+    with pytest.raises(ConnectionError):
+        await app.tick()
+    assert len(await app.list(status=Status.PUBLISHED)) == 2 * PORTION

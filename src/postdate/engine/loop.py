@@ -153,24 +153,30 @@ class Engine:
         """
         self._on_stuck = stuck
         with nullcontext() if stuck is None else self._watchdog.watching():
-            return await self._one_pass(now)
+            async with self._working():
+                try:
+                    return await self._one_pass(now)
+                except Exception:
+                    grace = self._kernel.settings.stop_grace.total_seconds()
+                    self._watchdog.moved(next_within=grace + CUT_OFF_SECONDS + _WRITING_SECONDS)
+                    await self._dispatcher.drain(grace)  # what has begun is written all the same
+                    raise
 
     async def _one_pass(self, now: datetime) -> TickReport:
         until = monotonic() + LONGEST_PASS.total_seconds()
-        async with self._working():
-            report = await self.tick(now)
-            due_count = found = report.due_count
-            if not report.held:
-                if self._kernel.clock.leaps:  # a test's, at which the passes always find the same: what runs has ended
-                    await self._end_runs()
-                await self._periodic.run_due(await self._kernel.read_clock())
-                found += await self._rounds.claim_all(seen=self._restore_watch.seen)  # of what the passes have queued
-                due_count = found
-            while found or not self._dispatcher.idle:  # idle alone says little: what was started may have ended already
+        report = await self.tick(now)
+        due_count = found = report.due_count
+        if not report.held:
+            if self._kernel.clock.leaps:  # a test's, at which the passes always find the same: what runs has ended
                 await self._end_runs()
-                found = await self._rounds.claim_all(seen=self._restore_watch.seen) if monotonic() < until else 0
-                due_count += found
-            return replace(report, due_count=due_count)
+            await self._periodic.run_due(await self._kernel.read_clock())
+            found += await self._rounds.claim_all(seen=self._restore_watch.seen)  # of what the passes have queued
+            due_count = found
+        while found or not self._dispatcher.idle:  # idle alone says little: what was started may have ended already
+            await self._end_runs()
+            found = await self._rounds.claim_all(seen=self._restore_watch.seen) if monotonic() < until else 0
+            due_count += found
+        return replace(report, due_count=due_count)
 
     async def _end_runs(self) -> None:
         self._watchdog.moved(next_within=self._longest_run() + _WRITING_SECONDS_OF_A_TICK)
