@@ -18,9 +18,9 @@ import pytest
 from sqlalchemy import make_url, text
 
 from postdate import Postdate
+from postdate.cli.ending import end_tasks
 from postdate.errors import DatabaseTimedOut
 from postdate.store import bounded
-from postdate.store.in_thread import NAME
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -142,7 +142,7 @@ async def test_it_sees_the_variables_of_its_context(app: Postdate) -> None:
 
 async def test_closing_lets_go_of_its_threads_and_they_come_again_when_needed(app: Postdate) -> None:
     await app.schedule("act", {}, at=NOW)
-    ours = [each for each in threading.enumerate() if each.name.startswith(NAME)]
+    ours = [each for each in threading.enumerate() if each.name.startswith("postdate-database")]
     assert ours
     await app.close()
     for each in ours:
@@ -207,3 +207,10 @@ asyncio.run(main())
     assert ended.returncode == 0
     assert "ending although calls to the database go on" in ended.stdout
     assert "goes on\n" not in ended.stdout
+
+
+async def test_threads_that_have_nothing_to_do_do_not_end_the_process(app: Postdate) -> None:
+    """Of an application that nobody has closed, say."""
+    await app.schedule("act", {}, at=NOW)
+    await end_tasks()
+    await app.close()

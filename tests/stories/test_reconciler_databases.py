@@ -64,9 +64,10 @@ async def test_a_statement_without_end_is_ended_in_a_file_too(sqlite_url: str) -
     counting = "with recursive n(i) as (select 1 union all select i + 1 from n)"
     row = "select 'publish_post' as action_type, 'a' as thing_id, i as at"
     app.source("endless", source(desired_sql=f"{counting} {row} from n where i < 0"), timeout=0.2)
+    before = set(threading.enumerate())
     assert (await reconciled(app)).failed == "took longer than 0.2 s"
     async with asyncio.timeout(hearing._ENDING_SECONDS):
-        while any(each.name.startswith("Thread-") for each in threading.enumerate() if each.is_alive()):
+        while any(not each.name.startswith("postdate-database") for each in set(threading.enumerate()) - before):
             await asyncio.sleep(0)
     await app.close()
 

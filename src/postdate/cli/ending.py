@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import threading
 from typing import TYPE_CHECKING
 
 import structlog
 
 from postdate.cli.failure import ExitCode
 from postdate.clock import monotonic
-from postdate.store.in_thread import NAME
+from postdate.store.in_thread import calls_under_way
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 1.0
 """Seconds that what is left behind has to end when the process does; runs have had theirs."""
+
+_A_LOOK = 0.01
 
 _log = structlog.get_logger("postdate")
 
@@ -43,18 +44,12 @@ async def end_tasks(code: ExitCode = ExitCode.DONE) -> None:
     if deaf:
         _log.error("ending although handlers go on", tasks=sorted(task.get_name() for task in deaf))
         _leave(code)
-    if hanging := _hanging_threads():
-        _log.error("ending although calls to the database go on", threads=hanging)
-        _leave(code)
-
-
-def _hanging_threads() -> list[str]:
-    """Return the threads of the database that have not ended by now, for which Python would wait."""
     until = monotonic() + _PATIENCE
-    threads = [each for each in threading.enumerate() if each.name.startswith(NAME)]
-    for each in threads:
-        each.join(max(until - monotonic(), 0.0))
-    return sorted(each.name for each in threads if each.is_alive())
+    while calls_under_way():  # for whose threads Python would wait
+        if monotonic() >= until:
+            _log.error("ending although calls to the database go on", calls=calls_under_way())
+            _leave(code)
+        await asyncio.sleep(_A_LOOK)
 
 
 def _leave(code: ExitCode) -> NoReturn:

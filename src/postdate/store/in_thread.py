@@ -25,8 +25,7 @@ Result = TypeVar("Result")
 GIVEN_UP = "postdate_given_up"
 """Execution option: says whether nobody waits any more for what runs on this connection."""
 
-NAME = "postdate-database"
-"""How the names of these threads begin."""
+_NAME = "postdate-database"
 
 _BETWEEN_INTERRUPTS = 0.05
 
@@ -41,8 +40,8 @@ class Threads:
         """Take connections from `engine`."""
         self._engine = engine
         self._pid = os.getpid()
-        self._in_turn = ThreadPoolExecutor(1, thread_name_prefix=f"{NAME}-in-turn")
-        self._at_once = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix=NAME)
+        self._in_turn = ThreadPoolExecutor(1, thread_name_prefix=f"{_NAME}-in-turn")
+        self._at_once = ThreadPoolExecutor(_MOST_AT_ONCE, thread_name_prefix=_NAME)
 
     @property
     def survived(self) -> bool:
@@ -85,6 +84,14 @@ class _Call(Generic[Result]):
         self._is_given_up = False
 
     def __call__(self) -> Result:
+        here = os.getpid(), self
+        _under_way.add(here)
+        try:
+            return self._called()
+        finally:
+            _under_way.discard(here)
+
+    def _called(self) -> Result:
         with self._engine.connect() as connection:
             self._driver = connection.connection.driver_connection
             try:
@@ -104,6 +111,15 @@ class _Call(Generic[Result]):
         with self._driving:
             if self._driver is not None:
                 self._driver.interrupt()
+
+
+_under_way: set[tuple[int, _Call[Any]]] = set()
+"""The calls that run in threads, each with its process: a fork takes along what it knows of others."""
+
+
+def calls_under_way() -> int:
+    """Return how many calls run in threads of this process."""
+    return sum(process == os.getpid() for process, _ in tuple(_under_way))
 
 
 def require_wanted(connection: Connection) -> None:
