@@ -33,7 +33,7 @@ AT_ONCE = 2
 PAGE = 20
 """How many batches are found at once."""
 
-LONGEST = timedelta(seconds=30)
+LONGEST = timedelta(seconds=60)
 """How long one run goes on."""
 
 
