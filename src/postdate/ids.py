@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _RANDOM_BITS = 74
 
-_uuid = SchemaValidator(core_schema.uuid_schema()).validate_python
-"""Makes a uuid in a fifth of the time that Python's own takes."""
+read_uuid = SchemaValidator(core_schema.nullable_schema(core_schema.uuid_schema())).validate_python
+"""Makes a uuid of its text or its bytes, and None of None, in a fifth of the time that Python's own takes."""
 
 
 class TimeOrderedIds:
@@ -41,5 +41,5 @@ class TimeOrderedIds:
             self._last = value
         time, high, low = value >> _RANDOM_BITS, (value >> 62) & 0xFFF, value & (2**62 - 1)
         number = (time << 80) | (7 << 76) | (high << 64) | (2 << 62) | low
-        made: UUID = _uuid(number.to_bytes(16, "big"))
+        made: UUID = read_uuid(number.to_bytes(16, "big"))
         return made

@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import make_url, text
 
 from postdate import Postdate
-from postdate.cli.ending import end_tasks
+from postdate.cli.ending import end_the_rest
 from postdate.errors import DatabaseTimedOut
 from postdate.store import bounded
 
@@ -188,7 +188,7 @@ def test_a_call_that_hangs_does_not_keep_the_process(sqlite_url: str) -> None:
     hanging = f"""
 import asyncio, threading
 from postdate import Postdate
-from postdate.cli.ending import end_tasks
+from postdate.cli.ending import end_the_rest
 
 async def main():
     app, began = Postdate({sqlite_url!r}), threading.Event()
@@ -198,7 +198,7 @@ async def main():
     for _ in range(2):
         call.cancel()
         await asyncio.sleep(0)
-    await end_tasks()
+    await end_the_rest()
     print("goes on")
 
 asyncio.run(main())
@@ -212,5 +212,5 @@ asyncio.run(main())
 async def test_threads_that_have_nothing_to_do_do_not_end_the_process(app: Postdate) -> None:
     """Of an application that nobody has closed, say."""
     await app.schedule("act", {}, at=NOW)
-    await end_tasks()
+    await end_the_rest()
     await app.close()

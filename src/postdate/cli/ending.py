@@ -31,8 +31,8 @@ def end_stuck(_error: EngineStuck) -> NoReturn:
     _leave(ExitCode.STUCK)
 
 
-async def end_tasks(code: ExitCode = ExitCode.DONE) -> None:
-    """Cancel what is still there, as asyncio would at the end. What does not obey does not keep the process.
+async def end_the_rest(code: ExitCode = ExitCode.DONE) -> None:
+    """Cancel the tasks that are still there, as asyncio would at the end. What does not obey does not keep the process.
 
     Nor does a call to the database that goes on in its thread, in a hook that hangs. The process then ends with `code`,
     at once: nothing after the call takes place.

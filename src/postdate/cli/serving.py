@@ -12,7 +12,7 @@ import typer
 from sqlalchemy import URL
 
 from postdate.cli.command import command
-from postdate.cli.ending import end_stuck, end_tasks
+from postdate.cli.ending import end_stuck, end_the_rest
 from postdate.cli.failure import brief
 from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
@@ -82,7 +82,7 @@ async def _run(app: Postdate, servable: Servable) -> None:
         _log.info("stopped")
     finally:
         await app.close()
-        await end_tasks()
+        await end_the_rest()
 
 
 async def _require_database(app: Postdate) -> None:

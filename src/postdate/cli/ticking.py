@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from postdate.cli.command import command
-from postdate.cli.ending import end_stuck, end_tasks
+from postdate.cli.ending import end_stuck, end_the_rest
 from postdate.cli.failure import ExitCode, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
@@ -47,7 +47,7 @@ async def _tick(app: Postdate, types: Sequence[str] | None, *, as_json: bool) ->
         await app.close()
     _print(report, as_json=as_json)
     code = ExitCode.REFUSED if report.held else ExitCode.DONE
-    await end_tasks(code)
+    await end_the_rest(code)
     return code
 
 

@@ -8,12 +8,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from pydantic_core import SchemaValidator, core_schema, from_json
+from pydantic_core import from_json
 from sqlalchemy import BigInteger, Text, TypeDecorator, Uuid
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import ColumnElement
 from sqlalchemy.sql.visitors import InternalTraversal
+
+from postdate.ids import read_uuid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,8 +42,8 @@ def _in_utc(value: datetime | None) -> datetime | None:
     return None if value is None else value.replace(tzinfo=UTC)
 
 
-_uuid = lru_cache(maxsize=4096)(SchemaValidator(core_schema.nullable_schema(core_schema.uuid_schema())).validate_python)
-"""Reads a uuid, in a fifth of the time that Python's own takes; a batch names its owners in every row."""
+_uuid = lru_cache(maxsize=4096)(read_uuid)
+"""Reads a uuid: a batch names its owners in every row."""
 
 
 def _uuid_of_psycopg(value: Any) -> Any:
