@@ -6,11 +6,12 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from postdate.domain.instant import rfc3339
 from postdate.domain.zones import zone
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def instant_text(instant: datetime, tz: str | None = None) -> str:
             return instant.astimezone(zone(tz)).isoformat()
         except OverflowError:  # the last hours of the year 9999 have no local form
             pass
-    return instant.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
+    return rfc3339(instant)
 
 
 def record_json(record: DataclassInstance, *, without: Sequence[str] = (), first: Sequence[str] = ()) -> dict[str, Any]:

@@ -57,3 +57,8 @@ def instant(value: datetime | str, *, field: str) -> datetime:
 def has_offset(value: object) -> bool:
     """Whether this is ISO 8601 text that carries an offset, and so names an instant by itself."""
     return isinstance(value, str) and len(value) <= _LONGEST and _WITH_OFFSET.fullmatch(value) is not None
+
+
+def rfc3339(instant: datetime) -> str:
+    """Return an aware instant in UTC as text: 2027-03-14T13:00:00Z."""
+    return f"{instant.astimezone(UTC).isoformat()[:-6]}Z"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from postdate.domain import recurrence
 from postdate.domain.action import Intent
-from postdate.domain.instant import BEGINNING, END, MICROSECOND, instant
+from postdate.domain.instant import BEGINNING, END, MICROSECOND, instant, rfc3339
 from postdate.domain.recurrence.days_off import without_days_off
 from postdate.domain.stored import Stored
 from postdate.domain.walltime import resolve
@@ -221,7 +221,7 @@ class RecurringRule(Stored):
 
 def occurrence_name(instant: datetime) -> str:
     """Return what a nominal instant is called in keys and in `overrides`."""
-    return f"{instant.astimezone(UTC).isoformat()[:-6]}Z"
+    return rfc3339(instant)
 
 
 def nominal_instant(occurrence: str) -> datetime | None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Self
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from postdate.domain.instant import rfc3339
 from postdate.domain.outcome import NotSent, Published, Rejected, Unconfirmed
 from postdate.errors import Invalid, InvalidPayload, NotConfigured
 from postdate.providers.api import Reply, exchange
@@ -128,7 +129,7 @@ async def post_signed(ctx: Context, *, url: str, body: JsonValue, keys: Sequence
 
 def envelope(ctx: Context, kind: str, data: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """Return the body of a webhook as Standard Webhooks recommends it: what it is, when it was due, and the data."""
-    return {"type": kind, "timestamp": ctx.action.publish_at.isoformat().replace("+00:00", "Z"), "data": {**data}}
+    return {"type": kind, "timestamp": rfc3339(ctx.action.publish_at), "data": {**data}}
 
 
 def _headers(ctx: Context, content: bytes, keys: Sequence[bytes]) -> dict[str, str]:

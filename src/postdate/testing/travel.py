@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import func, select
 
 from postdate.clock import ManualClock
-from postdate.domain.instant import utc
+from postdate.domain.instant import rfc3339, utc
 from postdate.errors import InvalidInstant, Misconfigured, PostdateError
 from postdate.registry import Registry
 from postdate.store.reading import find_actions
@@ -49,7 +49,7 @@ class Fired:
         known = {"thing ": self.action.thing_id, "target ": self.action.target_key, "": self.action.last_error}
         said = "".join(f", {name}{value}" for name, value in known.items() if value is not None)
         why = "" if self.action.reason is None else f" ({self.action.reason})"
-        return f"{_text(self.at)} {self.action.action_type} attempt {self.attempt}: {self.action.status}{why}{said}"
+        return f"{rfc3339(self.at)} {self.action.action_type} attempt {self.attempt}: {self.action.status}{why}{said}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,12 +79,8 @@ class Journey:
 
     def __str__(self) -> str:
         """Return what fired when, a line each, and how much that was."""
-        how_much = f"{len(self.fired)} fired from {_text(self.began)} to {_text(self.now)}"
+        how_much = f"{len(self.fired)} fired from {rfc3339(self.began)} to {rfc3339(self.now)}"
         return "\n".join([*map(str, self.fired), how_much])
-
-
-def _text(instant: datetime) -> str:
-    return instant.isoformat().removesuffix("+00:00") + "Z"
 
 
 class JourneyTooLong(PostdateError):
