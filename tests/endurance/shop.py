@@ -38,17 +38,11 @@ def gone_on() -> bool:
     return (FOLDER / "go").exists()
 
 
-@app.action("quick", concurrency=100)
-async def quick(ctx: Context, payload: dict[str, object]) -> str:
-    """End at once."""
-    note(ctx, "quick")
-    return "provider-1"
-
-
+@app.action("shared", concurrency=100, timeout=600)
 @app.action("slow", timeout=600)
 async def slow(ctx: Context, payload: dict[str, object]) -> str:
     """Go on until it is let go."""
-    note(ctx, "slow")
+    note(ctx, ctx.action.action_type)
     while not gone_on():
         await asyncio.sleep(0.01)
     return "provider-1"

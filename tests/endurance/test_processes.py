@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sqlite3
 from contextlib import closing
@@ -42,6 +43,7 @@ def stop(shop: Shop, worker: Running) -> None:
 
     def stands_still_with_the_file_free() -> bool:
         worker.signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, worker.process.pid, os.WSTOPPED)  # its threads go on for a moment
         if file is None:
             return True
         with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as connection:
@@ -193,19 +195,20 @@ def test_engines_side_by_side_drain_a_queue_and_call_each_action_once(shop: Shop
     count, workers = (2_000, 2) if on_sqlite else (5_000, 4)
     things = [{"thing_id": str(number)} for number in range(count)]
     started = [shop.working() for _ in range(workers)]
-    shop.app.sync.schedule_many([NewAction(action_type="quick", payload=thing, at=NOW) for thing in things])
+    shop.app.sync.schedule_many([NewAction(action_type="shared", payload=thing, at=NOW) for thing in things])
 
     def is_empty() -> bool:
         assert [worker.said for worker in started if worker.process.poll() is not None] == []
         return not active(shop)
 
+    wait_for(lambda: len({call["process"] for call in shop.calls}) == workers)
+    shop.let_go()
     wait_for(is_empty, within=240)
     for worker in started:
         worker.signal(signal.SIGTERM)
     assert [worker.ended() for worker in started] == [0] * workers
     called = [call["action"] for call in shop.calls]
     assert len(called) == len(set(called)) == count
-    assert len({call["process"] for call in shop.calls}) == workers
 
 
 def test_a_single_pass_with_a_handler_that_does_not_end_ends_all_the_same(corner_shop: Shop) -> None:
