@@ -28,7 +28,7 @@ PYTHON = str(VENV / "bin" / "python")
 COMMANDS = {
     "demo": (["postgres"], ["demo"]),
     "test": (["postgres", "asyncpg", "celery", "otel"], ["test", "lint"]),
-    "coverage": (["postgres", "asyncpg", "celery", "otel"], ["test"]),
+    "coverage": (["postgres", "asyncpg", "celery", "otel"], ["test", "lint"]),
 }
 CHECKS = {
     "ruff check": [PYTHON, "-m", "ruff", "check"],

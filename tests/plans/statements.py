@@ -212,19 +212,27 @@ def see_which_are_still_leased(tx: Transaction) -> None:
     assert queue.still_leased(tx, held) == set(held)
 
 
+PUBLISHED = Finished(cause=Cause.PUBLISHED, status=Status.PUBLISHED, attempt_count=1, provider_id="id")
+REJECTED = Finished(cause=Cause.REJECTED, status=Status.FAILED, reason=Reason.REJECTED, attempt_count=1)
+
+
 @uses("queue_pkey")
 def settle(tx: Transaction) -> None:
-    published = Finished(cause=Cause.PUBLISHED, status=Status.PUBLISHED, attempt_count=1, provider_id="id")
-    rejected = Finished(cause=Cause.REJECTED, status=Status.FAILED, reason=Reason.REJECTED, attempt_count=1)
-    ended = {action_id(n): published if n % 3 else rejected for n in leased()}
+    ended = dict.fromkeys(map(action_id, leased()), PUBLISHED)
     won = outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=ended, now=NOW, actor="engine")
     assert won == set(ended)
 
 
-@uses("queue_pkey")
+@uses("queue_pkey", "outcomes_pkey")
+def settle_what_failed_in_part(tx: Transaction) -> None:
+    ended = {action_id(n): PUBLISHED if n % 3 else REJECTED for n in leased()}
+    won = outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=ended, now=NOW, actor="engine")
+    assert won == set(ended)
+
+
+@uses("queue_pkey", "outcomes_pkey")
 def settle_after_the_lease_was_lost(tx: Transaction) -> None:
-    published = Finished(cause=Cause.PUBLISHED, status=Status.PUBLISHED, attempt_count=1)
-    ended = dict.fromkeys(map(action_id, leased()), published)
+    ended = dict.fromkeys(map(action_id, leased()), PUBLISHED)
     assert outcomes.settle_claimed(tx, lease_token=uuid4(), settlements=ended, now=NOW, actor="engine") == set()
 
 
@@ -403,8 +411,7 @@ def cancel(tx: Transaction) -> None:
 
 @uses("queue_pkey", "outcomes_pkey", "actions_pkey", by_triggers=["outcomes_guard"])
 def retry(tx: Transaction) -> None:
-    rejected = Finished(cause=Cause.REJECTED, status=Status.FAILED, reason=Reason.REJECTED, attempt_count=1)
-    ended = {action_id(7): rejected}
+    ended = {action_id(7): REJECTED}
     outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=ended, now=NOW, actor="engine")
     assert verdicts.reopen_failed(tx, action_id(7), below=5, now=NOW, actor="somebody")
 

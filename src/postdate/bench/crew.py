@@ -16,7 +16,7 @@ from postdate.bench import raw
 from postdate.bench.figure import MeasurementFailed
 from postdate.bench.subject import application
 from postdate.clock import monotonic
-from postdate.engine.memory import spare_what_stays
+from postdate.engine.own_process import set_up_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,8 +150,8 @@ class Crew:
 
 
 def _serve(seat: _Seat) -> None:
-    """Do what is ordered until there is nothing more to do, with memory as a worker of ours has it."""
-    spare_what_stays()
+    """Do what is ordered until there is nothing more to do, set up as a worker of ours."""
+    set_up_process()
     while (order := seat.orders.recv()) is not None:
         worker, task = order
         worker(task, seat)

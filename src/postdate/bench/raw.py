@@ -94,8 +94,8 @@ class RawLoop:
         }
         now, token = db.instant(host_time()), db.uuid(claim.lease_token)
         with db.transaction():
-            left = db.run(self._sent.finish, **db.rows("ended", ended), ids=db.set_of(ids), token=token, now=now)
-            db.run(self._sent.forget, ids=db.set_of([row[0] for row in left]))
+            db.run(self._sent.finish, **db.rows("ended", ended), ids=db.set_of(ids), token=token, now=now)
+            db.run(self._sent.forget, ids=db.set_of(ids))
 
     def insert(self, posts: Sequence[Post], at: datetime) -> None:
         """Insert actions in one transaction, with one statement a table."""

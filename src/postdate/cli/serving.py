@@ -18,7 +18,7 @@ from postdate.cli.installation import Installation
 from postdate.cli.logs import LogLevel, configure_logs
 from postdate.cli.served import Application, TypesOption, servable_types
 from postdate.engine.loop import worker_name
-from postdate.engine.memory import spare_what_stays
+from postdate.engine.own_process import set_up_process
 from postdate.errors import Misconfigured
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def _run(app: Postdate, servable: Servable) -> None:
     try:
         await _require_database(app)
         _log.info("serving", types=list(servable.types), database=_shown(app.kernel.database.url), worker=worker_name())
-        spare_what_stays()
+        set_up_process()
         await app.run(stop, types=servable.asked, stuck=end_stuck)
         _log.info("stopped")
     finally:

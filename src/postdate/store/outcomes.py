@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import Delete
+    from sqlalchemy import Delete, Insert, Select
     from sqlalchemy.sql.dml import ReturningInsert
     from sqlalchemy.sql.expression import ColumnElement
 
@@ -81,27 +81,35 @@ def _finish(
     ended = {"action_id": list(finished), **dict(zip(_DECIDED, decided, strict=True))}
     texts = rowset_texts(tx, "ended", _ended_types(tx), ended)
     ids = set_text(tx, tx.tables.queue.c.action_id.type, finished)
-    left = tx.execute(tx.prepared(_insert_finished), {**texts, "ids": ids, "token": lease_token, "now": now}).all()
-    won = [row.action_id for row in left]
-    _forget_queued(tx, won, ids if len(won) == len(finished) else None)
+    made = tx.execute(tx.prepared(_insert_finished), {**texts, "ids": ids, "token": lease_token, "now": now}).rowcount
     told = {key: end for key, end in finished.items() if end.status is not Status.PUBLISHED}
-    rows = [row for row in left if row.action_id in told] if told else []
-    append_events(tx, [_ended(row, told[row.action_id], now=now, actor=actor) for row in rows])
-    return frozenset(won)
+    if made == len(finished) and not told:
+        tx.execute(tx.prepared(_delete_queued), {"ids": ids})
+        return frozenset(finished)
+    left = tx.execute(tx.prepared(_just_finished), {"ids": ids}).all()
+    won = frozenset(row.action_id for row in left)
+    _forget_queued(tx, won)
+    append_events(tx, [_ended(row, told[row.action_id], now=now, actor=actor) for row in left if row.action_id in told])
+    return won
 
 
-def _insert_finished(tx: Transaction) -> ReturningInsert[Any]:
+def _insert_finished(tx: Transaction) -> Insert:
     q, o = tx.tables.queue, tx.tables.outcomes
     ended = rowset_named(tx, "ended", _ended_types(tx))
     leased = q.c.lease_token == bindparam("token", type_=q.c.lease_token.type)
     if not tx.is_sqlite:  # asked of what is locked, not of what was seen: the lease may be lost in between
         leased = unlocked(tx, q.c.action_id, one_of_named(tx, q.c.action_id, "ids") & leased)
     moved = _outcomes_of(tx, {name: ended.c[name] for name in _DECIDED})
-    return (
-        insert(o)
-        .from_select(list(moved), select(*moved.values()).where(q.c.action_id == ended.c.action_id, leased))
-        .returning(o.c.action_id, o.c.workspace_id)
-    )
+    rows = select(*moved.values()).where(q.c.action_id == ended.c.action_id, leased)
+    # how many there are is all that is asked: answering with each took longer than to look when some are missing
+    return insert(o).from_select(list(moved), rows).execution_options(preserve_rowcount=True)
+
+
+def _just_finished(tx: Transaction) -> Select[tuple[UUID, UUID | None]]:
+    """What is both queued and an outcome: this transaction's own, as others' moves are seen once they are done."""
+    q, o = tx.tables.queue, tx.tables.outcomes
+    both = select(q.c.action_id, q.c.workspace_id).join(o, o.c.action_id == q.c.action_id)
+    return both.where(one_of_named(tx, q.c.action_id, "ids"))
 
 
 def _insert_withdrawn(tx: Transaction) -> ReturningInsert[Any]:
@@ -137,11 +145,10 @@ def _ended_types(tx: Transaction) -> dict[str, Any]:
     return {name: tx.tables.outcomes.c[name].type for name in ("action_id", *_DECIDED)}
 
 
-def _forget_queued(tx: Transaction, action_ids: Collection[UUID], ids: str | None = None) -> None:
-    """Delete rows of `queue` that this transaction has locked, and whose outcomes it has written; `ids` as a text."""
+def _forget_queued(tx: Transaction, action_ids: Collection[UUID]) -> None:
+    """Delete rows of `queue` that this transaction has locked, and whose outcomes it has written."""
     if action_ids:
-        ids = ids or set_text(tx, tx.tables.queue.c.action_id.type, action_ids)
-        tx.execute(tx.prepared(_delete_queued), {"ids": ids})
+        tx.execute(tx.prepared(_delete_queued), {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids)})
 
 
 def _delete_queued(tx: Transaction) -> Delete:
