@@ -90,7 +90,7 @@ def uses(*indexes: str, by_triggers: Collection[str] = (), either: Collection[st
 # --- the engine ----------------------------------------------------------------------------------------
 
 
-@uses("queue_due", "queue_pkey", "actions_pkey", "outcomes_guard")
+@uses("queue_due", "queue_pkey", "queue_lease_until", "actions_pkey", "outcomes_guard")
 def claim(tx: Transaction) -> None:
     claimed = queue.claim_due(
         tx, action_type="type-1", now=NOW, limit=BATCH, lease_token=uuid4(), lease_until=NOW + HOUR, worker="worker"
@@ -184,7 +184,7 @@ def find_doubtful_leases(tx: Transaction) -> None:
 @uses("actions_pkey", "outcomes_guard", either=["queue_pkey", "queue_lease_until"])
 def take_lost_leases_over(tx: Transaction) -> None:
     lost = [action_id(7 + 200 * n) for n in range(BATCH)]
-    taken = queue.take_over(tx, lost, now=NOW, lease_token=uuid4(), lease_until=NOW + HOUR, worker="worker")
+    taken = queue.take_over(tx, "type-3", lost, now=NOW, lease_token=uuid4(), lease_until=NOW + HOUR, worker="worker")
     assert len(taken) == BATCH
 
 

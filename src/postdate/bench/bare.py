@@ -34,8 +34,8 @@ class Bare(Protocol):
     def instant(self, value: datetime) -> Any:
         """Return an instant as a parameter, and in a set."""
 
-    def json(self, value: Any) -> Any:
-        """Return a JSON value that was read."""
+    def read_all(self, sent: Sent, **values: object) -> Sequence[Sequence[Any]]:
+        """Send a statement that reads many rows (`postdate.store.read_all`), and return them, their JSON read."""
 
     def set_of(self, values: Sequence[Any]) -> str:
         """Return a set of values as the parameter in which it travels."""
@@ -69,8 +69,8 @@ class _Psycopg:
     def instant(self, value: datetime) -> datetime:
         return value
 
-    def json(self, value: Any) -> Any:
-        return value  # psycopg has read it
+    def read_all(self, sent: Sent, **values: object) -> Sequence[Sequence[Any]]:
+        return self.run(sent, **values)  # psycopg has read the JSON
 
     def set_of(self, values: Sequence[Any]) -> str:
         return f"{{{','.join([_element(value) for value in values])}}}"
@@ -109,8 +109,10 @@ class _Sqlite:
     def instant(self, value: datetime) -> int:
         return (value - _EPOCH) // timedelta(microseconds=1)
 
-    def json(self, value: str) -> Any:
-        return from_json(value)
+    def read_all(self, sent: Sent, **values: object) -> Sequence[Sequence[Any]]:
+        [[document]] = self.run(sent, **values)
+        rows: list[list[Any]] = from_json(document)
+        return rows
 
     def set_of(self, values: Sequence[Any]) -> str:
         return json.dumps([[value] for value in values])

@@ -38,7 +38,7 @@ class Task:
     rows: int
     """How many are due in all."""
     batch: int
-    """How many are taken at once; an engine has slots for half as many more, which it claims while these begin."""
+    """How many are taken at once; an engine has more slots, so that it claims the next while these run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ async def _run_engine(task: Task, seat: _Seat) -> None:
     def ran(_: Context) -> None:
         seat.handled[seat.number] += 1
 
-    app = application(task.place, concurrency=task.batch * 3 // 2, ran=ran)
+    app = application(task.place, concurrency=task.batch * 8 // 5, ran=ran)
     await app.tick(types=[])  # connects
     seat.wait_for_the_others()
     stop = asyncio.Event()

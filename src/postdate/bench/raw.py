@@ -17,8 +17,7 @@ from postdate.bench.subject import ACTION_TYPE, LEASE, TARGET
 from postdate.clock import host_time
 from postdate.domain.action import SEPARATOR
 from postdate.ids import TimeOrderedIds
-from postdate.store.actions import request_columns
-from postdate.store.schema import tables
+from postdate.store.queue import CLAIMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,8 +54,7 @@ class RawLoop:
         self._bare = bare_driver
         self._sent = statements
         self._place = place
-        asked = request_columns(tables(place.names, place.kind))
-        self._payload = [column.name for column in asked].index("payload")
+        self._id = CLAIMED.index("id")
         """Its place among what is read of a claimed action."""
         self._new_id = TimeOrderedIds()
 
@@ -67,7 +65,7 @@ class RawLoop:
         until = db.instant(now + LEASE)
         with db.transaction():
             db.run(sent.terms)
-            claimed = db.run(
+            db.run(
                 sent.claim,
                 token=db.uuid(token),
                 until=until,
@@ -75,9 +73,8 @@ class RawLoop:
                 at_most=limit,
                 due_by=db.instant(now),
             )
-            action_ids = [row[0] for row in claimed]
-            for row in db.run(sent.read, ids=db.set_of(action_ids)):
-                db.json(row[self._payload])
+            claimed = db.read_all(sent.read, token=db.uuid(token), until=until)
+            action_ids = [row[self._id] for row in claimed]
         return RawClaim(lease_token=token, action_ids=action_ids)
 
     def settle(self, claim: RawClaim) -> None:

@@ -63,12 +63,7 @@ def settle(outcome: Outcome, *, attempt_count: int, policy: Policy, now: datetim
     """
     match outcome:
         case Published():
-            return Finished(
-                cause=Cause.PUBLISHED,
-                status=Status.PUBLISHED,
-                attempt_count=attempt_count,
-                provider_id=outcome.provider_id,
-            )
+            return Finished(Cause.PUBLISHED, Status.PUBLISHED, attempt_count, provider_id=outcome.provider_id)
         case NotSent():
             return _not_sent(outcome, attempt_count=attempt_count, policy=policy, now=now, jitter=jitter)
         case Unconfirmed() if policy.idempotent:

@@ -7,7 +7,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from postdate.engine.run import Run
 
@@ -30,6 +30,11 @@ class Beginning:
             self._begin_portion()
             self._rest = asyncio.create_task(self._begin_rest())
         await asyncio.sleep(0)
+
+    async def until(self, enough: Callable[[], bool]) -> None:
+        """Wait until there is enough, at most until all have begun."""
+        while self._runs and not enough():  # noqa: ASYNC110 - each turn of the event loop brings the next portion
+            await asyncio.sleep(0)
 
     async def end(self) -> None:
         """Wait until all have begun."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from postdate.registry import ActionType
 
 
-@dataclass(kw_only=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Ended:
     """A run that has ended, and how."""
 
@@ -83,14 +83,7 @@ class Dispatcher:
 
     def take_up(self, claimed: Claimed, action_type: ActionType) -> Run:
         """Give a claimed action a slot, and return its run, which the caller begins."""
-        run = Run(
-            claimed,
-            action_type,
-            context=self._context,
-            limit=self._limit_of(action_type),
-            ended=self._run_ended,
-            freed=self._freed,
-        )
+        run = Run(claimed, action_type, limit=self._limit_of(action_type), host=self)
         self._runs.add(run)
         self._idle.clear()
         self._taken[action_type.name] = self._taken.get(action_type.name, 0) + 1
@@ -104,13 +97,15 @@ class Dispatcher:
             limit = self._limits[action_type.name] = TimeLimit(action_type.timeout.total_seconds())
         return limit
 
-    def _run_ended(self, run: Run, outcome: Outcome) -> None:
+    def ended(self, run: Run, outcome: Outcome) -> None:
+        """Hand on how a run has ended."""
         self._runs.discard(run)
         if not self._runs:
             self._idle.set()
-        self._ended(Ended(claimed=run.claimed, outcome=outcome))
+        self._ended(Ended(run.claimed, outcome))
 
-    def _freed(self, run: Run) -> None:
+    def freed(self, run: Run) -> None:
+        """Take a run's slot back, and say so where somebody may wait for it."""
         name = run.action_type.name
         self._taken[name] -= 1
         if run.over:  # settled without its handler: nobody else will say that there is room again
@@ -119,13 +114,14 @@ class Dispatcher:
             self._filled.discard(name)
             self._has_room()
 
-    def _context(self, claimed: Claimed, action_type: ActionType) -> Context:
+    def context(self, run: Run) -> Context:
+        """Return what a run's handler knows that is called now."""
         now = self._clock.now()
-        action = claimed.action
+        action = run.claimed.action
         return Context(
             action=action,
             now=now,
-            deadline=now + action_type.timeout,
+            deadline=now + run.action_type.timeout,
             http=self._http,
             endpoints=self._endpoints(action),
             stopping=self.stopping,

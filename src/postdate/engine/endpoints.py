@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from postdate.kernel import Kernel
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(slots=True)
 class StoredEndpoints:
     """The endpoints of the action's owner, in the database: each call is a transaction of its own."""
 

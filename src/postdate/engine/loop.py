@@ -8,6 +8,7 @@ import socket
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from traceback import format_exc
 from typing import TYPE_CHECKING
 
@@ -93,7 +94,7 @@ class Engine:
             http=http,
             ended=self._settler.add,
             has_room=self._alarm.ring,
-            endpoints=lambda action: StoredEndpoints(kernel=kernel, action=action),
+            endpoints=partial(StoredEndpoints, kernel),
         )
         self._recovery = Recovery(kernel, self._types, self._dispatcher, worker=self._worker, ours=self._leases)
         self._renewal = Renewal(kernel, self._dispatcher, lambda: self._settler.unwritten)

@@ -18,7 +18,6 @@ from postdate.store.queue import doubtful_leases, lost_leases, take_over
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from datetime import datetime
-    from uuid import UUID
 
     from postdate.domain.action import Claimed
     from postdate.engine.dispatch import Dispatcher
@@ -98,15 +97,18 @@ class Recovery:
 
     def _taken_over(self, tx: Transaction, now: datetime, *, ours: Collection[Lease]) -> list[Claimed]:
         """Take over what is doubtful of each type that offers a look-up, as far as it has slots."""
-        action_ids: list[UUID] = []
+        token = uuid4()
+        until = now + timedelta(seconds=LOOKUP_SECONDS) + self._kernel.settings.lease_margin
+        taken: list[Claimed] = []
         for name, action_type in self._types.items():  # each for itself: those that wait for a slot bar no others
             slots = 0 if action_type.lookup is None else self._dispatcher.free_slots(action_type)
-            if slots > 0:
-                action_ids += [each.action_id for each in doubtful_leases(tx, name, now=now, limit=slots, but=ours)]
-        if not action_ids:
-            return []
-        lease_until = now + timedelta(seconds=LOOKUP_SECONDS) + self._kernel.settings.lease_margin
-        return take_over(tx, action_ids, now=now, lease_token=uuid4(), lease_until=lease_until, worker=self._worker)
+            lost = doubtful_leases(tx, name, now=now, limit=slots, but=ours) if slots > 0 else []
+            action_ids = [each.action_id for each in lost]
+            if action_ids:
+                taken += take_over(
+                    tx, name, action_ids, now=now, lease_token=token, lease_until=until, worker=self._worker
+                )
+        return taken
 
     def _ending(self, lease: LostLease, now: datetime) -> Ending:
         return Ending(

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 LONGEST_PASS = timedelta(seconds=120)
 """How long one pass goes on claiming (P36)."""
 
-_ROOM_AHEAD = BATCH // 2
-"""With how many free slots the next are claimed while the last still begin: a claim of a few would cost as much."""
-
 _LOOK_AGAIN = AHEAD + timedelta(milliseconds=100)
 
 
@@ -68,7 +65,7 @@ class Rounds:
     async def claim_all(self, *, seen: datetime | None) -> int:
         """Claim and start until nothing more is due or startable, and return how many actions were due.
 
-        Where there is room, the next are claimed while the last begin, so that the database does not wait for us.
+        As soon as there is room, the next are claimed while the last begin, so that the database does not wait for us.
         Nothing is claimed from a database that has lost the tick `seen`.
         """
         until = monotonic() + LONGEST_PASS.total_seconds()
@@ -83,8 +80,7 @@ class Rounds:
                 due_count += found.due_count
                 if not found.due_count:
                     break
-                if not self._has_room_ahead():
-                    await beginning.end()
+                await beginning.until(self._has_room_ahead)
             await beginning.end()
         finally:
             beginning.end_at_once()
@@ -94,8 +90,8 @@ class Rounds:
         return self._dispatcher.take_up(claimed, self._types[claimed.action.action_type])
 
     def _has_room_ahead(self) -> bool:
-        """Whether the next are claimed while the last begin."""
-        return max(self._free_slots().values(), default=0) >= _ROOM_AHEAD
+        """Whether the next are claimed while the last begin: a whole batch of them, since few would cost as much."""
+        return max(self._free_slots().values(), default=0) >= BATCH
 
     def bar(self) -> None:
         """Note that the whole installation is on hold: there is nothing to look for."""

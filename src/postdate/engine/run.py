@@ -7,7 +7,7 @@ from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
@@ -40,39 +40,42 @@ _NOT_ITS_OWN = (KeyboardInterrupt, GeneratorExit)
 """What is raised in a handler, but meant for the process or the event loop."""
 
 
+class Host(Protocol):
+    """Who gives runs their slots, and hears how they end."""
+
+    def context(self, run: Run) -> Context:
+        """Return what a handler knows that is called now."""
+
+    def ended(self, run: Run, outcome: Outcome) -> None:
+        """Hear how a run has ended."""
+
+    def freed(self, run: Run) -> None:
+        """Take a run's slot back."""
+
+
 class Run:
     """A claimed action that is being run, or asked about, in a task of its own.
 
-    It ends exactly once, whatever its handler does: `ended(run, outcome)`. It gives its slot back exactly once, when
-    its handler is over, which may be later: `freed(run)`.
+    It ends exactly once, whatever its handler does, of which its host hears. It gives its slot back exactly once, when
+    its handler is over, which may be later.
     """
 
-    def __init__(
-        self,
-        claimed: Claimed,
-        action_type: ActionType,
-        *,
-        context: Callable[[Claimed, ActionType], Context],
-        limit: TimeLimit,
-        ended: Callable[[Run, Outcome], None],
-        freed: Callable[[Run], None],
-    ) -> None:
+    over = False
+    """Whether it has ended; a handler that does not obey may still be at it."""
+    _holds_slot = True
+    _in_thread = False
+    _limit_at: datetime | None = None
+    _cut_off_for: str | None = None
+    _for_good = False
+    _timer: asyncio.TimerHandle | None = None
+    _task: asyncio.Task[None] | None = None
+
+    def __init__(self, claimed: Claimed, action_type: ActionType, *, limit: TimeLimit, host: Host) -> None:
         self.claimed = claimed
         self.action_type = action_type
-        self.over = False
-        """Whether it has ended; a handler that does not obey may still be at it."""
-        self._context = context
         self._limit = limit
-        self._ended = ended
-        self._freed = freed
-        self._holds_slot = True
-        self._in_thread = False
-        self._limit_at: datetime | None = None
-        self._cut_off_for: str | None = None
-        self._for_good = False
-        self._timer: asyncio.TimerHandle | None = None
+        self._host = host
         self._loop = asyncio.get_running_loop()
-        self._task: asyncio.Task[None] | None = None
 
     @property
     def ends_by(self) -> datetime | None:
@@ -121,17 +124,18 @@ class Run:
         self._end(outcome)
 
     def _end(self, outcome: Outcome) -> None:
-        self._set_timer(None)
+        if self._timer is not None:
+            self._set_timer(None)
         if not self.over:
             self.over = True
-            self._ended(self, sound(outcome))
+            self._host.ended(self, sound(outcome))
 
     def _free_slot(self) -> None:
         self._holds_slot = False
-        self._freed(self)
+        self._host.freed(self)
 
     async def _called(self) -> Outcome:
-        ctx = self._context(self.claimed, self.action_type)
+        ctx = self._host.context(self)
         if ctx.now < self.claimed.due_at:
             ctx = await self._in_due_time()
         # where this process stood still since the claim, others may have the action by now
@@ -150,7 +154,7 @@ class Run:
     async def _in_due_time(self) -> Context:
         """Wait for what the claim was ahead of; not for what a step of the clock has put out of reach."""
         while True:
-            ctx = self._context(self.claimed, self.action_type)
+            ctx = self._host.context(self)
             left = self.claimed.due_at - ctx.now
             if ctx.stopping or self._for_good or not timedelta(0) < left <= _A_MOMENT:
                 return ctx
@@ -158,7 +162,7 @@ class Run:
 
     async def _asked(self) -> Outcome:
         doubt = Unconfirmed(self.claimed.action.last_error or "the worker is gone")
-        ctx = self._context(self.claimed, self.action_type)
+        ctx = self._host.context(self)
         self._limit_at = ctx.now
         try:
             payload = self.action_type.load(self.claimed.action.payload)
@@ -167,7 +171,7 @@ class Run:
         return await self._looked_up(ctx, payload, doubt=doubt)
 
     def _unbegun(self) -> Outcome:
-        now = self._context(self.claimed, self.action_type).now
+        now = self._host.context(self).now
         why = "the engine stopped, the lease ran out, or the clock was set back, before the run could begin"
         return Deferred(max(now, self.claimed.due_at), why)
 

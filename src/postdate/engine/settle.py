@@ -52,12 +52,13 @@ def settle_set(
         for token, settlements in by_lease.items()
     }
     with_hook = {name for name, action_type in types.items() if action_type.settled is not None}
-    finished = {
-        ending.action_id: ending.action_type
-        for ending in endings
-        if ending.action_type in with_hook
-        and isinstance(ending.settlement, Finished)
-        and ending.action_id in won[ending.lease_token]  # it may be in the set twice, by a lease that was lost
-    }
-    tell_settled(tx, types, finished, now=now)
+    if with_hook:
+        finished = {
+            ending.action_id: ending.action_type
+            for ending in endings
+            if ending.action_type in with_hook
+            and isinstance(ending.settlement, Finished)
+            and ending.action_id in won[ending.lease_token]  # it may be in the set twice, by a lease that was lost
+        }
+        tell_settled(tx, types, finished, now=now)
     return frozenset().union(*won.values())

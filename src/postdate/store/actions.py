@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 _TICK = timedelta(minutes=1)
 _QUEUED = ("action_id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "due_at", "source")
-_INTENT = ("wall_time", "tz", "gap", "fold", "tz_source", "zone_policy")
-_PLAIN = (
+INTENT = ("wall_time", "tz", "gap", "fold", "tz_source", "zone_policy")
+PLAIN = (
     "id",
     "workspace_id",
     "user_id",
@@ -48,6 +48,7 @@ _PLAIN = (
     "created_at",
     "fingerprint",
 )
+"""The columns of `actions` that are fields of `Request`, but for those of its intent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,20 +186,21 @@ def overlap_holder(tx: Transaction, action_type: str, overlap_key: str) -> UUID 
 
 def request_columns(tables: Tables) -> list[Column[Any]]:
     """Return the columns of `actions` that `request_fields` reads, in the order in which it reads them."""
-    return [tables.actions.c[name] for name in (*_PLAIN, *_INTENT)]
+    return [tables.actions.c[name] for name in (*PLAIN, *INTENT)]
 
 
 def request_fields(row: Row[Any]) -> dict[str, Any]:
     """Return the fields of `Request` in a row that begins with `request_columns`."""
-    fields = dict(zip(_PLAIN, row, strict=False))
+    fields = dict(zip(PLAIN, row, strict=False))
     if row.wall_time is not None:
-        fields["intent"] = intent_of(row)
+        fields["intent"] = intent_of([getattr(row, name) for name in INTENT])
     return fields
 
 
-def intent_of(row: Row[Any]) -> Intent:
-    """Return the intent in a row of `actions` that has a wall time. Rows that tell no source keep their zone."""
-    return Intent(**{name: getattr(row, name) for name in _INTENT} | {"tz_source": row.tz_source or "call"})
+def intent_of(values: Sequence[Any]) -> Intent:
+    """Return the intent of `INTENT` in a row that has a wall time. Rows that tell no source keep their zone."""
+    fields = dict(zip(INTENT, values, strict=True))
+    return Intent(**fields | {"tz_source": fields["tz_source"] or "call"})
 
 
 def is_unique_violation(error: DBAPIError) -> bool:
@@ -228,11 +230,11 @@ def _queue_columns(requests: Sequence[Request]) -> dict[str, Sequence[Any]]:
 
 def _action_columns(requests: Sequence[Request]) -> dict[str, Sequence[Any]]:
     """Return what the requests write to `actions`."""
-    columns: dict[str, Sequence[Any]] = dict(zip(_PLAIN, zip(*map(_of_actions, requests), strict=True), strict=True))
+    columns: dict[str, Sequence[Any]] = dict(zip(PLAIN, zip(*map(_of_actions, requests), strict=True), strict=True))
     if any(request.intent is not None for request in requests):
-        columns |= {name: [getattr(request.intent, name, None) for request in requests] for name in _INTENT}
+        columns |= {name: [getattr(request.intent, name, None) for request in requests] for name in INTENT}
     return columns
 
 
 _of_queue = attrgetter("id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "publish_at", "source")
-_of_actions = attrgetter(*_PLAIN)
+_of_actions = attrgetter(*PLAIN)

@@ -10,7 +10,7 @@ from sqlalchemy import Text, func, literal, literal_column, null, select, tuple_
 
 from postdate.domain.action import RECURRING
 from postdate.domain.intent import Intended
-from postdate.store.actions import intent_of
+from postdate.store.actions import INTENT, intent_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -128,7 +128,7 @@ def _intended(row: Row[Any]) -> Intended:
         user_id=row.user_id,
         publish_at=row.publish_at,
         expires_at=row.expires_at,
-        intent=intent_of(row),
+        intent=intent_of([getattr(row, name) for name in INTENT]),
         rule_id=_rule_id(row) if row.origin == RECURRING else None,
     )
 

@@ -9,7 +9,8 @@ from sqlalchemy import Integer, bindparam, case, func, not_, null, select, union
 
 from postdate.domain.action import Action, Claimed
 from postdate.domain.states import Status
-from postdate.store.actions import guard_of, request_columns, request_fields
+from postdate.store.actions import INTENT, PLAIN, guard_of, intent_of
+from postdate.store.read_all import read_all
 from postdate.store.sets import one_of, one_of_named, selected_by, set_text
 
 if TYPE_CHECKING:
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
     from datetime import datetime
     from uuid import UUID
 
-    from sqlalchemy import Select
-    from sqlalchemy.sql.dml import ReturningUpdate
+    from sqlalchemy import Select, Update
     from sqlalchemy.sql.expression import ColumnElement
 
     from postdate.store.leases import Lease
     from postdate.store.transaction import Transaction
+
+_STANDING = ("attempt_count", "last_error", "submitted_at", "key")
+CLAIMED = (*_STANDING, *PLAIN)
+"""What is read of a claimed action first, by the names of its fields; the key it would have to put together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +70,12 @@ def claim_due(
         "until": lease_until,
         "worker": worker,
     }
-    taken = tx.execute(tx.prepared(_claim), asked).scalars().all()
-    return _claimed(tx, taken, lease_token=lease_token, lease_until=lease_until)
+    if not tx.execute(tx.prepared(_claim), asked).rowcount:
+        return []
+    return _claimed(tx, action_type, lease_token=lease_token, lease_until=lease_until)
 
 
-def _claim(tx: Transaction) -> ReturningUpdate[Any]:
+def _claim(tx: Transaction) -> Update:
     q = tx.tables.queue
     now, due_by = (bindparam(name, type_=q.c.due_at.type) for name in ("now", "due_by"))
     begins = case((q.c.due_at > now, q.c.due_at), else_=now)
@@ -93,40 +98,40 @@ def _claim(tx: Transaction) -> ReturningUpdate[Any]:
             started_at=begins,
             attempt_count=q.c.attempt_count + 1,
         )
-        .returning(q.c.action_id)
     )
 
 
-def _claimed(tx: Transaction, action_ids: Sequence[UUID], *, lease_token: UUID, lease_until: datetime) -> list[Claimed]:
-    if not action_ids:
-        return []
-    wanted = {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids)}
+def _claimed(tx: Transaction, action_type: str, *, lease_token: UUID, lease_until: datetime) -> list[Claimed]:
+    """Return what has just been claimed of one type, in the order in which it is due."""
+    wanted = {"wanted_type": action_type, "token": lease_token, "until": lease_until}
     claimed = []
-    for row in tx.execute(tx.prepared(_asked), wanted).all():
-        fields = request_fields(row)
-        due_at, guard, attempt_count, last_error, submitted_at, key = tuple(row)[-6:]
+    for row in read_all(tx, _under_lease, wanted):
+        fields = dict(zip(CLAIMED, row, strict=False))
+        due_at, guard, *intent = row[len(CLAIMED) :]
+        if intent[0] is not None:
+            fields["intent"] = intent_of(intent)
         fields["status"] = Status.SUBMITTED
-        fields["attempt_count"] = attempt_count
-        fields["last_error"] = last_error
-        fields["submitted_at"] = fields["updated_at"] = submitted_at
-        fields["key"] = key  # which it would have to put together
+        fields["updated_at"] = fields["submitted_at"]
         claimed.append(Claimed(Action.read(fields), lease_token, lease_until, due_at, guard is not None))
     return claimed
 
 
-def _asked(tx: Transaction) -> Select[Any]:
+def _under_lease(tx: Transaction) -> Select[Any]:
+    """By the end of the lease, which has an index; the token has none, and needs none beside it."""
     q, a = tx.tables.queue, tx.tables.actions
+    token = bindparam("token", type_=q.c.lease_token.type)
+    until = bindparam("until", type_=q.c.lease_until.type)
+    type_ = q.c.action_type.concat("")  # no column, or the planner may take an index that begins with the type
     return (
         select(
-            *request_columns(tx.tables),
+            *(q.c[name] for name in _STANDING),
+            *(a.c[name] for name in PLAIN),
             q.c.due_at,
             guard_of(tx, q.c.key).label("guard"),
-            q.c.attempt_count,
-            q.c.last_error,
-            q.c.submitted_at,
-            q.c.key,
+            *(a.c[name] for name in INTENT),
         )
-        .where(one_of_named(tx, q.c.action_id, "ids"), a.c.id == q.c.action_id)
+        .where(q.c.lease_until == until, q.c.lease_token == token, type_ == bindparam("wanted_type"))
+        .where(a.c.id == q.c.action_id)
         .order_by(q.c.due_at, q.c.action_id)
     )
 
@@ -207,6 +212,7 @@ def _run_out(
 
 def take_over(
     tx: Transaction,
+    action_type: str,
     action_ids: Collection[UUID],
     *,
     now: datetime,
@@ -214,15 +220,11 @@ def take_over(
     lease_until: datetime,
     worker: str,
 ) -> list[Claimed]:
-    """Take the lost leases of these actions over, without counting an attempt, to find out what became of them."""
+    """Take over lost leases of one type, without counting an attempt, to find out what became of the actions."""
     q = tx.tables.queue
-    taken = (
-        update(q)
-        .where(one_of(tx, q.c.action_id, action_ids), q.c.lease_token.is_not(None), q.c.lease_until <= now)
-        .values(lease_token=lease_token, lease_until=lease_until, claimed_by=worker)
-        .returning(q.c.action_id)
-    )
-    return _claimed(tx, tx.execute(taken).scalars().all(), lease_token=lease_token, lease_until=lease_until)
+    lost = one_of(tx, q.c.action_id, action_ids) & q.c.lease_token.is_not(None) & (q.c.lease_until <= now)
+    tx.execute(update(q).where(lost).values(lease_token=lease_token, lease_until=lease_until, claimed_by=worker))
+    return _claimed(tx, action_type, lease_token=lease_token, lease_until=lease_until)
 
 
 def hold_queued(tx: Transaction, action_ids: Collection[UUID]) -> set[UUID]:
