@@ -202,8 +202,8 @@ def find_what_was_claimed_in_a_round_that_nobody_heard_of(tx: Transaction) -> No
 
 
 @uses("queue_pkey")
-def hold_in_one_order(tx: Transaction) -> None:
-    queue.hold_queued(tx, [action_id(13 * n) for n in range(1, BATCH + 1)])
+def lock_in_one_order(tx: Transaction) -> None:
+    queue.lock_queued(tx, [action_id(13 * n) for n in range(1, BATCH + 1)])
 
 
 @uses("queue_pkey")

@@ -19,7 +19,7 @@ from postdate.store.occurrences import relink_line
 from postdate.store.outcomes import withdraw_queued
 from postdate.store.owners import hold_existing_owners
 from postdate.store.passing import passes
-from postdate.store.queue import hold_queued
+from postdate.store.queue import lock_queued
 from postdate.store.reading import find_actions
 from postdate.store.rules import hold_rule
 
@@ -74,7 +74,7 @@ def follow_at_once(kernel: Kernel, tx: Transaction, shifts: Sequence[Shift], *, 
         users={each.intended.user_id for each in shifts},
     )
     rules = _hold_rules(tx, by_id.values())
-    held = hold_queued(tx, list(by_id))
+    held = lock_queued(tx, list(by_id))
     olds = find_actions(tx, held)
     notes = {action_id: _note(by_id[action_id]) for action_id in olds}
     gone = _withdraw(kernel, tx, olds, notes, now=now)

@@ -16,7 +16,7 @@ from postdate.errors import Invalid
 from postdate.store.sets import one_of, one_of_named, rowset_named, rowset_texts, set_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -28,8 +28,21 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
 
 _TICK = timedelta(minutes=1)
-_QUEUED = ("action_id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "due_at", "source")
+_QUEUED = {
+    "action_id": "id",
+    "action_type": "action_type",
+    "workspace_id": "workspace_id",
+    "user_id": "user_id",
+    "key": "key",
+    "overlap_key": "overlap_key",
+    "due_at": "publish_at",
+    "source": "source",
+}
+"""The columns of `queue` that are written with an action, and which field of `Request` each takes."""
+
 INTENT = ("wall_time", "tz", "gap", "fold", "tz_source", "zone_policy")
+"""The columns of `actions` that are the fields of `Intent`; the first is null where there is none."""
+
 PLAIN = (
     "id",
     "workspace_id",
@@ -97,30 +110,30 @@ def _insert_one_by_one(tx: Transaction, requests: Sequence[Request]) -> Admissio
 def _insert_set(tx: Transaction, requests: Sequence[Request]) -> frozenset[UUID]:
     """Write `queue` first, in the order of the requests, then `actions` for those that got in."""
     queued = rowset_texts(tx, "asked", _queued_types(tx), _queue_columns(requests))
-    admitted = frozenset(tx.execute(tx.prepared(_enqueue), queued).scalars())
+    admitted = frozenset(tx.execute(tx.prepared(_insert_of_queued), queued).scalars())
     winners = [request for request in requests if request.id in admitted]
     if winners:
         columns = _action_columns(winners)
         # what nobody asked for is null anyway: half of the columns, as a rule
         given = tuple(name for name, values in columns.items() if any(value is not None for value in values))
         asked = rowset_texts(tx, "asked", _types(tx.tables.actions, given), columns)
-        tx.execute(tx.prepared(_insert_asked, given), asked)
+        tx.execute(tx.prepared(_insert_of_asked, given), asked)
         announce_queued(tx, columns["publish_at"], now=requests[0].created_at)
     return admitted
 
 
-def _insert_asked(tx: Transaction, given: Sequence[str]) -> Insert:
+def _insert_of_asked(tx: Transaction, given: Sequence[str]) -> Insert:
     source = rowset_named(tx, "asked", _types(tx.tables.actions, given))
     return insert(tx.tables.actions).from_select(given, select(source))
 
 
-def _enqueue(tx: Transaction) -> ReturningInsert[Any]:
+def _insert_of_queued(tx: Transaction) -> ReturningInsert[Any]:
     q = tx.tables.queue
     source = rowset_named(tx, "asked", _queued_types(tx))
     chosen = select(*(source.c[name] for name in _QUEUED)).where(guard_of(tx, source.c.key).is_(None))
     return (
         tx.insert(q)
-        .from_select(_QUEUED, chosen.order_by(source.c.place))
+        .from_select(list(_QUEUED), chosen.order_by(source.c.place))
         .on_conflict_do_nothing()
         .returning(q.c.action_id)
     )
@@ -150,11 +163,11 @@ def guarded_keys(tx: Transaction, keys: Collection[str], *, but: Collection[UUID
     if not keys:
         return {}
     wanted = {"keys": set_text(tx, tx.tables.outcomes.c.key.type, keys)}
-    found = tx.execute(tx.prepared(_guarded), wanted).all()
+    found = tx.execute(tx.prepared(_guards_of_keys), wanted).all()
     return {row.key: row.action_id for row in found if row.action_id not in but}
 
 
-def _guarded(tx: Transaction) -> Select[tuple[str, UUID]]:
+def _guards_of_keys(tx: Transaction) -> Select[tuple[str, UUID]]:
     o = tx.tables.outcomes
     return select(o.c.key, o.c.action_id).where(one_of_named(tx, o.c.key, "keys"), _guarding(o))
 
@@ -198,7 +211,7 @@ def request_fields(row: Row[Any]) -> dict[str, Any]:
 
 
 def intent_of(values: Sequence[Any]) -> Intent:
-    """Return the intent of `INTENT` in a row that has a wall time. Rows that tell no source keep their zone."""
+    """Return the intent with these values of `INTENT`. One that tells no source of its zone keeps the zone."""
     fields = dict(zip(INTENT, values, strict=True))
     return Intent(**fields | {"tz_source": fields["tz_source"] or "call"})
 
@@ -214,7 +227,7 @@ def _reason(error: DBAPIError) -> str:
     return cleaned(str(error.orig).partition("\n")[0], limit=200)
 
 
-def _types(table: Table, names: Sequence[str]) -> dict[str, Any]:
+def _types(table: Table, names: Iterable[str]) -> dict[str, Any]:
     return {name: table.c[name].type for name in names}
 
 
@@ -236,5 +249,5 @@ def _action_columns(requests: Sequence[Request]) -> dict[str, Sequence[Any]]:
     return columns
 
 
-_of_queue = attrgetter("id", "action_type", "workspace_id", "user_id", "key", "overlap_key", "publish_at", "source")
+_of_queue = attrgetter(*_QUEUED.values())
 _of_actions = attrgetter(*PLAIN)

@@ -27,12 +27,7 @@ _INTENDED = (
     "user_id",
     "publish_at",
     "expires_at",
-    "wall_time",
-    "tz",
-    "gap",
-    "fold",
-    "tz_source",
-    "zone_policy",
+    *INTENT,
     "origin",
     "origin_id",
 )

@@ -31,7 +31,7 @@ _MOVED = ("action_id", "workspace_id", "user_id", "key", "submitted_at")
 """What an outcome takes over from the queue."""
 
 _DECIDED = ("status", "attempt_count", "reason", "provider_id", "last_error")
-"""What came of the run, in the order of the fields of `Finished`."""
+"""What an outcome takes over from what came of the run."""
 
 
 def settle_claimed(
@@ -42,8 +42,8 @@ def settle_claimed(
     A run whose lease was taken over is not in the answer, and nothing of it is changed; nor is one whose row another
     transaction has locked, for which nobody waits. A plain success writes no event: its outcome is one.
     """
-    finished = {key: ended for key, ended in settlements.items() if isinstance(ended, Finished)}
-    requeued = {key: ended for key, ended in settlements.items() if isinstance(ended, Requeued)}
+    finished = {action_id: ended for action_id, ended in settlements.items() if isinstance(ended, Finished)}
+    requeued = {action_id: ended for action_id, ended in settlements.items() if isinstance(ended, Requeued)}
     won: set[UUID] = set()
     if finished:
         won |= _finish(tx, lease_token, finished, now=now, actor=actor)
@@ -68,7 +68,7 @@ def withdraw_queued(
         "because": reason,
         "now": now,
     }
-    gone = tx.execute(tx.prepared(_insert_withdrawn), wanted).all()
+    gone = tx.execute(tx.prepared(_insert_of_withdrawn), wanted).all()
     _forget_queued(tx, [row.action_id for row in gone])
     append_events(tx, [_cancelled(row, cause, reason=reason, now=now, actor=actor, note=note) for row in gone])
     return frozenset(row.action_id for row in gone)
@@ -77,14 +77,15 @@ def withdraw_queued(
 def _finish(
     tx: Transaction, lease_token: UUID, finished: Mapping[UUID, Finished], *, now: datetime, actor: str
 ) -> frozenset[UUID]:
-    _, *decided = zip(*finished.values(), strict=True)
-    ended = {"action_id": list(finished), **dict(zip(_DECIDED, decided, strict=True))}
+    fields: dict[str, Sequence[Any]] = dict(zip(Finished._fields, zip(*finished.values(), strict=True), strict=True))
+    ended = {"action_id": list(finished), "last_error": fields["error"], **fields}
     texts = rowset_texts(tx, "ended", _ended_types(tx), ended)
     ids = set_text(tx, tx.tables.queue.c.action_id.type, finished)
-    made = tx.execute(tx.prepared(_insert_finished), {**texts, "ids": ids, "token": lease_token, "now": now}).rowcount
-    told = {key: end for key, end in finished.items() if end.status is not Status.PUBLISHED}
+    asked = {**texts, "ids": ids, "token": lease_token, "now": now}
+    made = tx.execute(tx.prepared(_insert_of_finished), asked).rowcount
+    told = {action_id: end for action_id, end in finished.items() if end.status is not Status.PUBLISHED}
     if made == len(finished) and not told:
-        tx.execute(tx.prepared(_delete_queued), {"ids": ids})
+        tx.execute(tx.prepared(_delete_of_queued), {"ids": ids})
         return frozenset(finished)
     left = tx.execute(tx.prepared(_just_finished), {"ids": ids}).all()
     won = frozenset(row.action_id for row in left)
@@ -93,7 +94,7 @@ def _finish(
     return won
 
 
-def _insert_finished(tx: Transaction) -> Insert:
+def _insert_of_finished(tx: Transaction) -> Insert:
     q, o = tx.tables.queue, tx.tables.outcomes
     ended = rowset_named(tx, "ended", _ended_types(tx))
     leased = q.c.lease_token == bindparam("token", type_=q.c.lease_token.type)
@@ -112,7 +113,7 @@ def _just_finished(tx: Transaction) -> Select[tuple[UUID, UUID | None]]:
     return both.where(one_of_named(tx, q.c.action_id, "ids"))
 
 
-def _insert_withdrawn(tx: Transaction) -> ReturningInsert[Any]:
+def _insert_of_withdrawn(tx: Transaction) -> ReturningInsert[Any]:
     q, o = tx.tables.queue, tx.tables.outcomes
     moved = _outcomes_of(
         tx,
@@ -148,10 +149,10 @@ def _ended_types(tx: Transaction) -> dict[str, Any]:
 def _forget_queued(tx: Transaction, action_ids: Collection[UUID]) -> None:
     """Delete rows of `queue` that this transaction has locked, and whose outcomes it has written."""
     if action_ids:
-        tx.execute(tx.prepared(_delete_queued), {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids)})
+        tx.execute(tx.prepared(_delete_of_queued), {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids)})
 
 
-def _delete_queued(tx: Transaction) -> Delete:
+def _delete_of_queued(tx: Transaction) -> Delete:
     q = tx.tables.queue
     return delete(q).where(one_of_named(tx, q.c.action_id, "ids"))
 

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from postdate.store.transaction import Transaction
 
 _STANDING = ("attempt_count", "last_error", "submitted_at", "key")
+"""What the queue tells of a claimed action, by the names of its fields; without the key it would put one together."""
+
 CLAIMED = (*_STANDING, *PLAIN)
-"""What is read of a claimed action first, by the names of its fields; the key it would have to put together."""
+"""With which fields of an action a row of `_under_lease` begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,8 @@ def claim_due(
     - Only unleased rows with `due_at <= now` that no pause holds are taken; rows that another transaction is claiming
       are passed over. With `due_by`, a little later than `now`, what is due by then is claimed ahead: it counts as
       submitted, and started, at its instant.
-    - Each claim counts one attempt (P63 as superseded) and sets the token that fences its settle.
+    - Each claim counts one attempt (P63 as superseded) and sets the token that fences its settle. One token serves for
+      one claim of each type: what it has brought is found again by it.
     - An empty answer means that nothing was due, or that others were faster (P58).
     """
     asked = {
@@ -70,12 +73,12 @@ def claim_due(
         "until": lease_until,
         "worker": worker,
     }
-    if not tx.execute(tx.prepared(_claim), asked).rowcount:
+    if not tx.execute(tx.prepared(_update_of_due), asked).rowcount:
         return []
     return _claimed(tx, action_type, lease_token=lease_token, lease_until=lease_until)
 
 
-def _claim(tx: Transaction) -> Update:
+def _update_of_due(tx: Transaction) -> Update:
     q = tx.tables.queue
     now, due_by = (bindparam(name, type_=q.c.due_at.type) for name in ("now", "due_by"))
     begins = case((q.c.due_at > now, q.c.due_at), else_=now)
@@ -119,13 +122,13 @@ def _claimed(tx: Transaction, action_type: str, *, lease_token: UUID, lease_unti
 def _under_lease(tx: Transaction) -> Select[Any]:
     """By the end of the lease, which has an index; the token has none, and needs none beside it."""
     q, a = tx.tables.queue, tx.tables.actions
+    fields = {**{name: q.c[name] for name in _STANDING}, **{name: a.c[name] for name in PLAIN}}
     token = bindparam("token", type_=q.c.lease_token.type)
     until = bindparam("until", type_=q.c.lease_until.type)
     type_ = q.c.action_type.concat("")  # no column, or the planner may take an index that begins with the type
     return (
         select(
-            *(q.c[name] for name in _STANDING),
-            *(a.c[name] for name in PLAIN),
+            *(fields[name] for name in CLAIMED),
             q.c.due_at,
             guard_of(tx, q.c.key).label("guard"),
             *(a.c[name] for name in INTENT),
@@ -227,8 +230,11 @@ def take_over(
     return _claimed(tx, action_type, lease_token=lease_token, lease_until=lease_until)
 
 
-def hold_queued(tx: Transaction, action_ids: Collection[UUID]) -> set[UUID]:
-    """Lock those of these queue rows that no other transaction has locked, and return them: nobody is waited for."""
+def lock_queued(tx: Transaction, action_ids: Collection[UUID]) -> set[UUID]:
+    """Lock those of these queue rows that no other transaction has locked, and return them: nobody is waited for.
+
+    SQLite has one writer: there they are all of them.
+    """
     if tx.is_sqlite:
         return set(action_ids)
     wanted = {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids)}

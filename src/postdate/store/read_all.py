@@ -37,7 +37,7 @@ def read_all(
 def _document(tx: Transaction, build: Callable[[Transaction], Select[Any]]) -> Select[Any]:
     rows = build(tx).subquery()
     values = [func.json(column) if isinstance(column.type, Json) else column for column in rows.columns]
-    return select(func.json_group_array(func.json_array(*values)))
+    return select(func.json_group_array(func.json_array(*values)))  # in the order of `rows`, which SQLite keeps
 
 
 def _readers(tx: Transaction, build: Callable[[Transaction], Select[Any]]) -> list[tuple[int, Callable[[Any], Any]]]:
