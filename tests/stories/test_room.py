@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
+from unittest.mock import MagicMock
 from uuid import UUID, uuid4
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from postdate import ActionType, Context, NewAction, Postdate, Status
 from postdate.clock import ManualClock
 from postdate.domain.action import Claimed
-from postdate.engine.beginning import PORTION
+from postdate.engine.beginning import PORTION, Beginning
 from postdate.engine.claim import BATCH, ClaimRound
 from postdate.engine.dispatch import Dispatcher
 from postdate.engine.rounds import Rounds
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import httpx2
+
+    from postdate.engine.run import Run
 
 
 class Runs:
@@ -89,12 +92,15 @@ async def test_an_engine_that_is_cancelled_while_many_runs_begin_gives_back_thos
     assert {action.attempt_count for action in queued} == {0}
 
 
-async def test_the_next_are_claimed_while_the_last_begin_where_there_is_room(app: Postdate) -> None:
+@pytest.mark.parametrize(("slots", "begun"), [(2 * BATCH, 1), (BATCH + BATCH // 2, BATCH // 2)])
+async def test_the_next_are_claimed_while_the_last_begin_as_soon_as_a_batch_has_room(
+    app: Postdate, slots: int, begun: int
+) -> None:
     """So that the database does not wait for the runs, nor the runs for the database."""
     ran: list[UUID] = []
     claimed_after: list[int] = []
 
-    @app.action("act", concurrency=2 * BATCH)
+    @app.action("act", concurrency=slots)
     async def act(ctx: Context, payload: dict[str, object]) -> None:
         ran.append(ctx.action.id)
 
@@ -111,7 +117,22 @@ async def test_the_next_are_claimed_while_the_last_begin_where_there_is_room(app
         await app.tick()
     assert len(ran) == BATCH + 1
     assert claimed_after[0] == 0
-    assert 0 < claimed_after[1] < BATCH
+    assert begun <= claimed_after[1] < BATCH
+
+
+async def test_whoever_waits_for_room_goes_on_where_a_run_cannot_begin() -> None:
+    """No turn of the event loop would bring it any more."""
+
+    class Unable:
+        def call(self) -> None:
+            raise MemoryError
+
+    beginning = Beginning()
+    runs = [MagicMock() for _ in range(PORTION)]
+    await beginning.add(cast("list[Run]", [*runs, Unable(), *runs]))
+    await asyncio.wait_for(beginning.until(lambda: False), 20)
+    with pytest.raises(MemoryError):
+        await beginning.end()
 
 
 async def test_a_single_pass_that_fails_at_its_next_claim_writes_what_it_has_begun(

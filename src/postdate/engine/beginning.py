@@ -33,7 +33,7 @@ class Beginning:
 
     async def until(self, enough: Callable[[], bool]) -> None:
         """Wait until there is enough, at most until all have begun."""
-        while self._runs and not enough():  # noqa: ASYNC110 - each turn of the event loop brings the next portion
+        while self._rest is not None and not (self._rest.done() or enough()):  # noqa: ASYNC110 - each turn of the event loop brings the next portion
             await asyncio.sleep(0)
 
     async def end(self) -> None:

@@ -83,7 +83,7 @@ class Dispatcher:
 
     def take_up(self, claimed: Claimed, action_type: ActionType) -> Run:
         """Give a claimed action a slot, and return its run, which the caller begins."""
-        run = Run(claimed, action_type, limit=self._limit_of(action_type), host=self)
+        run = Run(claimed, action_type, limit=self._limit_of(action_type), dispatcher=self)
         self._runs.add(run)
         self._idle.clear()
         self._taken[action_type.name] = self._taken.get(action_type.name, 0) + 1

@@ -102,12 +102,9 @@ class Recovery:
         taken: list[Claimed] = []
         for name, action_type in self._types.items():  # each for itself: those that wait for a slot bar no others
             slots = 0 if action_type.lookup is None else self._dispatcher.free_slots(action_type)
-            lost = doubtful_leases(tx, name, now=now, limit=slots, but=ours) if slots > 0 else []
-            action_ids = [each.action_id for each in lost]
-            if action_ids:
-                taken += take_over(
-                    tx, name, action_ids, now=now, lease_token=token, lease_until=until, worker=self._worker
-                )
+            if slots > 0 and (lost := doubtful_leases(tx, name, now=now, limit=slots, but=ours)):
+                ids = [each.action_id for each in lost]
+                taken += take_over(tx, name, ids, now=now, lease_token=token, lease_until=until, worker=self._worker)
         return taken
 
     def _ending(self, lease: LostLease, now: datetime) -> Ending:

@@ -7,7 +7,7 @@ from contextvars import copy_context
 from datetime import timedelta
 from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from postdate.context import Context
     from postdate.domain.action import Claimed
+    from postdate.engine.dispatch import Dispatcher
     from postdate.engine.time_limit import TimeLimit
     from postdate.registry import ActionType
 
@@ -40,26 +41,14 @@ _NOT_ITS_OWN = (KeyboardInterrupt, GeneratorExit)
 """What is raised in a handler, but meant for the process or the event loop."""
 
 
-class Host(Protocol):
-    """Who gives runs their slots, and hears how they end."""
-
-    def context(self, run: Run) -> Context:
-        """Return what a handler knows that is called now."""
-
-    def ended(self, run: Run, outcome: Outcome) -> None:
-        """Hear how a run has ended."""
-
-    def freed(self, run: Run) -> None:
-        """Take a run's slot back."""
-
-
 class Run:
     """A claimed action that is being run, or asked about, in a task of its own.
 
-    It ends exactly once, whatever its handler does, of which its host hears. It gives its slot back exactly once, when
-    its handler is over, which may be later.
+    It ends exactly once, whatever its handler does, of which the dispatcher hears. It gives its slot back exactly once,
+    when its handler is over, which may be later.
     """
 
+    # how each run begins; the class holds it, since a run is made for each action
     over = False
     """Whether it has ended; a handler that does not obey may still be at it."""
     _holds_slot = True
@@ -70,11 +59,11 @@ class Run:
     _timer: asyncio.TimerHandle | None = None
     _task: asyncio.Task[None] | None = None
 
-    def __init__(self, claimed: Claimed, action_type: ActionType, *, limit: TimeLimit, host: Host) -> None:
+    def __init__(self, claimed: Claimed, action_type: ActionType, *, limit: TimeLimit, dispatcher: Dispatcher) -> None:
         self.claimed = claimed
         self.action_type = action_type
         self._limit = limit
-        self._host = host
+        self._dispatcher = dispatcher
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -124,18 +113,17 @@ class Run:
         self._end(outcome)
 
     def _end(self, outcome: Outcome) -> None:
-        if self._timer is not None:
-            self._set_timer(None)
+        self._stop_timer()
         if not self.over:
             self.over = True
-            self._host.ended(self, sound(outcome))
+            self._dispatcher.ended(self, sound(outcome))
 
     def _free_slot(self) -> None:
         self._holds_slot = False
-        self._host.freed(self)
+        self._dispatcher.freed(self)
 
     async def _called(self) -> Outcome:
-        ctx = self._host.context(self)
+        ctx = self._dispatcher.context(self)
         if ctx.now < self.claimed.due_at:
             ctx = await self._in_due_time()
         # where this process stood still since the claim, others may have the action by now
@@ -154,7 +142,7 @@ class Run:
     async def _in_due_time(self) -> Context:
         """Wait for what the claim was ahead of; not for what a step of the clock has put out of reach."""
         while True:
-            ctx = self._host.context(self)
+            ctx = self._dispatcher.context(self)
             left = self.claimed.due_at - ctx.now
             if ctx.stopping or self._for_good or not timedelta(0) < left <= _A_MOMENT:
                 return ctx
@@ -162,7 +150,7 @@ class Run:
 
     async def _asked(self) -> Outcome:
         doubt = Unconfirmed(self.claimed.action.last_error or "the worker is gone")
-        ctx = self._host.context(self)
+        ctx = self._dispatcher.context(self)
         self._limit_at = ctx.now
         try:
             payload = self.action_type.load(self.claimed.action.payload)
@@ -171,7 +159,7 @@ class Run:
         return await self._looked_up(ctx, payload, doubt=doubt)
 
     def _unbegun(self) -> Outcome:
-        now = self._host.context(self).now
+        now = self._dispatcher.context(self).now
         why = "the engine stopped, the lease ran out, or the clock was set back, before the run could begin"
         return Deferred(max(now, self.claimed.due_at), why)
 
@@ -186,13 +174,13 @@ class Run:
             return Unconfirmed(self._cut_off_for or f"cut off: {error}")
         finally:
             self._limit.end(self)
-            self._set_timer(None)
+            self._stop_timer()
 
     async def _looked_up(self, ctx: Context, payload: Any, *, doubt: Unconfirmed) -> Outcome:
         """Ask the provider about a doubtful run. Only a clear answer ends the doubt; any other is added to it."""
         if self.action_type.lookup is None:
             return doubt
-        self._set_timer(LOOKUP_SECONDS, partial(self._cancel, f"no answer within {LOOKUP_SECONDS} s"))
+        self._start_timer(LOOKUP_SECONDS, partial(self._cancel, f"no answer within {LOOKUP_SECONDS} s"))
         try:
             answer: object = await self.action_type.lookup(ctx, payload)
         except _NOT_ITS_OWN:
@@ -203,7 +191,7 @@ class Run:
         except BaseException as error:  # noqa: BLE001 - whatever it raises, it has told nothing
             answer = error
         finally:
-            self._set_timer(None)
+            self._stop_timer()
         if isinstance(answer, Published | NotSent):
             return answer
         told = told_by(answer)
@@ -217,7 +205,7 @@ class Run:
         self._cut_off_for = why
         if self._task is not None and self._limit_at is not None:  # what has not begun sees it when it would
             self._task.cancel(why)
-            self._set_timer(CUT_OFF_SECONDS, self._abandon)
+            self._start_timer(CUT_OFF_SECONDS, self._abandon)
 
     def _abandon(self) -> None:
         action = self.claimed.action
@@ -238,12 +226,14 @@ class Run:
         elif self._task.cancelling():
             self._for_good = True
 
-    def _set_timer(self, seconds: float | None, then: Callable[[], None] | None = None) -> None:
+    def _start_timer(self, seconds: float, then: Callable[[], None]) -> None:
+        self._stop_timer()
+        self._timer = self._loop.call_later(seconds, then)
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if seconds is not None and then is not None:
-            self._timer = self._loop.call_later(seconds, then)
 
     async def _awaited(self, ctx: Context, payload: Any) -> Outcome:
         try:
