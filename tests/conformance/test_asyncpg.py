@@ -9,6 +9,7 @@ from sqlalchemy import make_url
 
 from postdate import Context, Deferred
 from postdate.testing.conformance import Fixtures
+from postdate.testing.conformance.cases.claimed import ClaimedCases
 from postdate.testing.conformance.cases.fence import FenceCases
 from postdate.testing.conformance.cases.instants import FIRST, LAST, InstantCases
 from postdate.testing.conformance.cases.payloads import PayloadCases
@@ -23,7 +24,7 @@ def _wait_for_ever(_ctx: Context) -> None:
     raise Deferred(LAST)
 
 
-class TestAsyncpg(Fixtures, TransactionCases, FenceCases, PayloadCases, InstantCases):
+class TestAsyncpg(Fixtures, TransactionCases, ClaimedCases, FenceCases, PayloadCases, InstantCases):
     @pytest.fixture
     def database_url(self, postgres_url: str) -> str:
         return make_url(postgres_url).set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)

@@ -9,6 +9,7 @@ import pytest
 
 from postdate.settings import Settings
 from postdate.testing.conformance.cases.batches import BatchCases
+from postdate.testing.conformance.cases.claimed import ClaimedCases
 from postdate.testing.conformance.cases.concurrency import ConcurrencyCases
 from postdate.testing.conformance.cases.concurrent_deletion import ConcurrentDeletionCases
 from postdate.testing.conformance.cases.deletion import DeletionCases
@@ -67,6 +68,7 @@ class Fixtures:
 class StoreConformance(
     Fixtures,
     MovingCases,
+    ClaimedCases,
     KeyCases,
     PublishGuardCases,
     VerdictCases,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -11,7 +12,8 @@ import pytest
 from postdate.domain.outcome import Unconfirmed
 from postdate.domain.states import Cause, Reason, Status
 from postdate.store.outcomes import settle_claimed
-from postdate.testing.moves import claim, lease_of, settle_as, settlement
+from postdate.store.queue import claim_due
+from postdate.testing.moves import LEASE, claim, lease_of, settle_as, settlement
 from postdate.testing.scene import POST, REMINDER
 
 if TYPE_CHECKING:
@@ -84,6 +86,29 @@ class FenceCases:
         assert won == set(held)
         stand = [scene.get(action).status for action in actions]
         assert stand == [Status.PUBLISHED, Status.QUEUED, Status.FAILED, Status.SUBMITTED]
+
+    @pytest.mark.parametrize("ending", ENDINGS)
+    def test_of_runs_that_end_alike_those_are_settled_that_hold_their_lease(
+        self, scene: Scene, outsider: Outsider, ending: Cause
+    ) -> None:
+        """P55, P58: of one claim, whichever way the others have lost it: ended, queued again, claimed anew."""
+        app, now, token = scene.app, scene.clock.now(), uuid4()
+        made = [scene.action(at=now) for _ in range(5)]
+        first, second, anew, again, ended = made
+        claim_all = partial(claim_due, action_type=POST, now=now, limit=5, lease_token=token, lease_until=now + LEASE)
+        assert len(scene.await_(app.kernel.work(partial(claim_all, worker="test")))) == 5
+        assert settle_as(app, ended, Cause.UNCONFIRMED, lease_token=token)
+        for each in (anew, again):
+            assert settle_as(app, each, Cause.NOT_SENT, lease_token=token)
+        assert claim(app, scene.get(anew))
+        lost = [(scene.get(each), app.sync.history(each.id)) for each in (anew, again, ended)]
+        endings = {each.id: settlement(ending, attempt_count=1, now=now) for each in made}
+        settle = partial(settle_claimed, lease_token=token, settlements=endings, now=now, actor="engine")
+        assert scene.await_(app.kernel.work(settle)) == {first.id, second.id}
+        assert [(scene.get(each), app.sync.history(each.id)) for each, _ in lost] == lost
+        assert {app.sync.history(each.id)[-1].cause for each in (first, second)} == {ending}
+        active = {str(each.id) for each in made if scene.get(each).status.active}
+        assert {str(row.action_id) for row in outsider.rows("select action_id from {ns}queue")} == active
 
     def test_the_engine_loses_to_recovery_and_changes_nothing(self, scene: Scene) -> None:
         """P58: a run that outlived its lease finds its action unconfirmed; its own success comes too late."""
