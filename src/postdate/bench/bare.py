@@ -28,14 +28,14 @@ class Bare(Protocol):
     def run(self, sent: Sent, **values: object) -> Sequence[tuple[Any, ...]]:
         """Send a statement with the values that it had, but for these, and return its rows."""
 
+    def read_all(self, sent: Sent, **values: object) -> Sequence[Sequence[Any]]:
+        """Send a statement that reads many rows (`postdate.store.read_all`), and return them, their JSON read."""
+
     def uuid(self, value: UUID) -> Any:
         """Return a uuid as a parameter, and in a set."""
 
     def instant(self, value: datetime) -> Any:
         """Return an instant as a parameter, and in a set."""
-
-    def read_all(self, sent: Sent, **values: object) -> Sequence[Sequence[Any]]:
-        """Send a statement that reads many rows (`postdate.store.read_all`), and return them, their JSON read."""
 
     def set_of(self, values: Sequence[Any]) -> str:
         """Return a set of values as the parameter in which it travels."""
@@ -63,14 +63,14 @@ class _Psycopg:
         rows: Sequence[tuple[Any, ...]] = cursor.fetchall() if cursor.description else ()
         return rows
 
+    def read_all(self, sent: Sent, **values: object) -> Sequence[Sequence[Any]]:
+        return self.run(sent, **values)  # psycopg has read the JSON
+
     def uuid(self, value: UUID) -> UUID:
         return value
 
     def instant(self, value: datetime) -> datetime:
         return value
-
-    def read_all(self, sent: Sent, **values: object) -> Sequence[Sequence[Any]]:
-        return self.run(sent, **values)  # psycopg has read the JSON
 
     def set_of(self, values: Sequence[Any]) -> str:
         return f"{{{','.join([_element(value) for value in values])}}}"
@@ -103,16 +103,16 @@ class _Sqlite:
         rows: Sequence[tuple[Any, ...]] = self._connection.execute(sent.text, in_order).fetchall()
         return rows
 
+    def read_all(self, sent: Sent, **values: object) -> Sequence[Sequence[Any]]:
+        [[document]] = self.run(sent, **values)
+        rows: list[list[Any]] = from_json(document)
+        return rows
+
     def uuid(self, value: UUID) -> str:
         return str(value)
 
     def instant(self, value: datetime) -> int:
         return (value - _EPOCH) // timedelta(microseconds=1)
-
-    def read_all(self, sent: Sent, **values: object) -> Sequence[Sequence[Any]]:
-        [[document]] = self.run(sent, **values)
-        rows: list[list[Any]] = from_json(document)
-        return rows
 
     def set_of(self, values: Sequence[Any]) -> str:
         return json.dumps([[value] for value in values])

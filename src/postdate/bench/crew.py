@@ -38,7 +38,12 @@ class Task:
     rows: int
     """How many are due in all."""
     batch: int
-    """How many are taken at once; an engine has more slots, so that it claims the next while these run."""
+    """How many are taken at once."""
+
+    @property
+    def slots(self) -> int:
+        """How many an engine has: so many more that it claims the next batch while the last one runs."""
+        return self.batch * 8 // 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +79,7 @@ async def _run_engine(task: Task, seat: _Seat) -> None:
     def ran(_: Context) -> None:
         seat.handled[seat.number] += 1
 
-    app = application(task.place, concurrency=task.batch * 8 // 5, ran=ran)
+    app = application(task.place, concurrency=task.slots, ran=ran)
     await app.tick(types=[])  # connects
     seat.wait_for_the_others()
     stop = asyncio.Event()

@@ -89,10 +89,10 @@ class RawLoop:
             "provider_id": ["raw"] * count,
             "last_error": [None] * count,
         }
-        now, token = db.instant(host_time()), db.uuid(claim.lease_token)
+        now, token, settled = db.instant(host_time()), db.uuid(claim.lease_token), db.set_of(ids)
         with db.transaction():
-            db.run(self._sent.finish, **db.rows("ended", ended), ids=db.set_of(ids), token=token, now=now)
-            db.run(self._sent.forget, ids=db.set_of(ids))
+            db.run(self._sent.finish, **db.rows("ended", ended), ids=settled, token=token, now=now)
+            db.run(self._sent.forget, ids=settled)
 
     def insert(self, posts: Sequence[Post], at: datetime) -> None:
         """Insert actions in one transaction, with one statement a table."""
