@@ -70,7 +70,7 @@ def withdraw_queued(
     }
     gone = tx.execute(tx.prepared(_insert_of_withdrawn), wanted).all()
     _forget_queued(tx, [row.action_id for row in gone])
-    append_events(tx, [_cancelled(row, cause, reason=reason, now=now, actor=actor, note=note) for row in gone])
+    append_events(tx, [_event_of_withdrawn(row, cause, reason=reason, now=now, actor=actor, note=note) for row in gone])
     return frozenset(row.action_id for row in gone)
 
 
@@ -90,7 +90,8 @@ def _finish(
     left = tx.execute(tx.prepared(_just_finished), {"ids": ids}).all()
     won = frozenset(row.action_id for row in left)
     _forget_queued(tx, won)
-    append_events(tx, [_ended(row, told[row.action_id], now=now, actor=actor) for row in left if row.action_id in told])
+    rows = [row for row in left if row.action_id in told]
+    append_events(tx, [_event_of_finished(row, told[row.action_id], now=now, actor=actor) for row in rows])
     return won
 
 
@@ -157,7 +158,7 @@ def _delete_of_queued(tx: Transaction) -> Delete:
     return delete(q).where(one_of_named(tx, q.c.action_id, "ids"))
 
 
-def _cancelled(
+def _event_of_withdrawn(
     row: Any, cause: Cause, *, reason: Reason, now: datetime, actor: str, note: str | None
 ) -> dict[str, Any]:
     return event_row(
@@ -173,7 +174,7 @@ def _cancelled(
     )
 
 
-def _ended(row: Any, end: Finished, *, now: datetime, actor: str) -> dict[str, Any]:
+def _event_of_finished(row: Any, end: Finished, *, now: datetime, actor: str) -> dict[str, Any]:
     return event_row(
         row.action_id,
         row.workspace_id,
@@ -213,11 +214,11 @@ def _requeue(
         )
         .returning(q.c.action_id, q.c.workspace_id)
     ).all()
-    append_events(tx, [_went_back(row, requeued[row.action_id], now=now, actor=actor) for row in returned])
+    append_events(tx, [_event_of_requeued(row, requeued[row.action_id], now=now, actor=actor) for row in returned])
     return frozenset(row.action_id for row in returned)
 
 
-def _went_back(row: Any, back: Requeued, *, now: datetime, actor: str) -> dict[str, Any]:
+def _event_of_requeued(row: Any, back: Requeued, *, now: datetime, actor: str) -> dict[str, Any]:
     return event_row(
         row.action_id,
         row.workspace_id,
