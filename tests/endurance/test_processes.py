@@ -43,7 +43,7 @@ def stop(shop: Shop, worker: Running) -> None:
 
     def stands_still_with_the_file_free() -> bool:
         worker.signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, worker.process.pid, os.WSTOPPED)  # its threads go on for a moment
+        os.waitid(os.P_PID, worker.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # its threads go on for a moment
         if file is None:
             return True
         with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as connection:
