@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from postdate.errors import Misconfigured
@@ -23,20 +24,21 @@ def _from_json(value: object) -> object:
         raise ValueError("must be JSON") from None
 
 
-def _from_seconds(value: object) -> object:
+def _duration(value: object, read: ValidatorFunctionWrapHandler) -> object:
     """Read a plain number as seconds: Pydantic takes one from Python, but not from the text of a variable."""
-    if not isinstance(value, str):
-        return value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = float(value)
     try:
-        return float(value)
-    except ValueError:
-        return value
+        return read(value)
+    except ValidationError:
+        raise ValueError("must be seconds, as in 45, or ISO 8601, as in PT45S") from None
 
 
 LONGEST = timedelta(days=36_525)
 """A hundred years: with it, no sum leaves the calendar."""
 
-Duration = Annotated[timedelta, BeforeValidator(_from_seconds), Field(ge=timedelta(0), le=LONGEST)]
+Duration = Annotated[timedelta, WrapValidator(_duration), Field(ge=timedelta(0), le=LONGEST)]
 
 
 class Settings(BaseSettings):
@@ -121,4 +123,4 @@ def read_settings() -> Settings:
         first = error.errors(include_url=False, include_input=False)[0]
         field = ".".join(map(str, first["loc"])).upper()
         variable = field if field.startswith(_PREFIX) else _PREFIX + field
-        raise Misconfigured(f"{variable}: {first['msg']}") from None
+        raise Misconfigured(f"{variable}: {first['msg'].removeprefix('Value error, ')}") from None

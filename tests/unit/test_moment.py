@@ -74,6 +74,12 @@ def test_text_that_names_no_instant_is_refused(odd: str) -> None:
             at(odd, tz=tz)
 
 
+def test_text_finer_than_microseconds_is_told_so() -> None:
+    for read in (at, lambda text: instant(text, field="since"), lambda text: at(text[:-1], tz=LISBON)):
+        with pytest.raises((InvalidInstant, InvalidWallTime), match="at most six digits"):
+            read("2027-07-06T09:00:00.123456789Z")
+
+
 def test_the_calendar_ends_where_utc_does() -> None:
     """SC59."""
     assert at("9999-12-31T23:59:59.999999Z").publish_at == datetime.max.replace(tzinfo=UTC)

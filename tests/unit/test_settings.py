@@ -48,3 +48,11 @@ def test_no_duration_leads_out_of_the_calendar(variable: str, monkeypatch: pytes
     monkeypatch.setenv(variable, "1e12")
     with pytest.raises(Misconfigured, match=variable):
         read_settings()
+
+
+@pytest.mark.parametrize("odd", ["5m", "", "soon", "nan", "inf"])
+def test_a_duration_that_is_none_is_told_in_which_form_it_is_read(odd: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTDATE_LEASE", odd)
+    with pytest.raises(Misconfigured) as refused:
+        read_settings()
+    assert str(refused.value) == "POSTDATE_LEASE: must be seconds, as in 45, or ISO 8601, as in PT45S"

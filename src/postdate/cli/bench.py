@@ -23,7 +23,7 @@ def bench(
     installation: Installation,
     what: Annotated[What, typer.Argument(help="What to measure.", show_default=False)],
     *,
-    rows: Annotated[int | None, typer.Option(min=1, help="How many actions; by default as many as it takes.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1, help="How many actions, rules or seconds.")] = None,
     rounds: Annotated[int, typer.Option(min=1, help="How often a drain is repeated; medians are printed.")] = 3,
     processes: Annotated[int, typer.Option(min=1, help="How many engines drain together at the end.")] = 2,
     on: Annotated[Kind, typer.Option(help="What to start, without --database-url.")] = "postgresql",

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from postdate.cli.command import command
-from postdate.cli.failure import plain
+from postdate.cli.failure import plain, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import HandOptions, JsonFlag, hand_of
 from postdate.cli.printing import Stdout
@@ -38,6 +38,9 @@ def pause(
     """
     with installation.opened() as app:
         begun = app.sync.pause(workspace=workspace, action_type=action_type, **hand_of(hand))
+        if action_type is not None and app.kernel.registry.get(action_type) is None:
+            known = ", ".join(each.name for each in app.kernel.registry)
+            tell(f"nothing here has the action type {action_type!r}, which is paused all the same (known: {known})")
     _print(begun, as_json=as_json)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from postdate.doctor.finding import fail, ok, warn
+from postdate.domain.instant import rfc3339
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,8 @@ def holding_findings(app: Postdate) -> Iterator[Finding]:
         yield ok("hold", "none")
     else:
         advice = "nothing fires: look whether this is a backup that was put back, then postdate release"
-        yield fail("hold", f"since {held.since}: {held.because}", advice=advice, page="pausing#after-a-restore")
+        since = rfc3339(held.since)
+        yield fail("hold", f"since {since}: {held.because}", advice=advice, page="pausing#after-a-restore")
     paused = app.sync.paused()
     if not paused:
         yield ok("pauses", "none")
@@ -38,4 +40,4 @@ def _told(pause: Pause) -> str:
         None if pause.action_type is None else pause.action_type,
         None if pause.workspace_id is None else f"workspace {pause.workspace_id}",
     )
-    return f"{' in '.join(filter(None, parts))} since {pause.paused_at}"
+    return f"{' in '.join(filter(None, parts))} since {rfc3339(pause.paused_at)}"

@@ -15,6 +15,7 @@ END = datetime.max.replace(tzinfo=UTC)
 
 _LONGEST = 64
 _WITH_OFFSET = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+_TOO_FINE = re.compile(r":\d\d\.\d{7}", re.ASCII)
 
 
 def utc(value: object, *, field: str) -> datetime:
@@ -47,6 +48,8 @@ def instant(value: datetime | str, *, field: str) -> datetime:
     if not isinstance(value, str):
         return utc(value, field=field)
     if not has_offset(value):
+        if _TOO_FINE.search(value[:_LONGEST]):  # as `date +%N` writes it
+            raise InvalidInstant(field=field, rule="must have at most six digits behind the second", value=value)
         raise InvalidInstant(field=field, rule="must be ISO 8601 with an offset, as in 2027-03-14T09:00Z", value=value)
     try:
         return datetime.fromisoformat(value).astimezone(UTC)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from postdate.domain.instant import rfc3339
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -46,18 +48,16 @@ def why_hold(
     if restore_hold <= timedelta(0):
         return None
     if seen is not None:
-        return (
-            f"the database has lost what was written to it since {last_tick_at}"
-            if gone_back(last_tick_at, seen)
-            else None
-        )
+        kept = "the first tick" if last_tick_at is None else rfc3339(last_tick_at)
+        return f"the database has lost what was written to it since {kept}" if gone_back(last_tick_at, seen) else None
     if last_tick_at is None:
         return None
     gap = now - last_tick_at
+    last = f"{rfc3339(last_tick_at)}, {_spoken(gap)} ago"
     if gap > restore_hold:
-        return f"the last tick of any engine was at {last_tick_at}, {_spoken(gap)} ago"
+        return f"the last tick of any engine was at {last}"
     if gap > MISSED and is_another(last_identity, identity):
-        return f"this is another database than that of the last tick, which was at {last_tick_at}, {_spoken(gap)} ago"
+        return f"this is another database than that of the last tick, which was at {last}"
     return None
 
 

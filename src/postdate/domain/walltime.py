@@ -21,6 +21,7 @@ _FORM = re.compile(r"\d{4}-\d\d-\d\d[T ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\
 _MISFORMED = (
     (re.compile(r"\A\s|\s\Z"), "must not begin or end with blanks"),
     (re.compile(r"[^\x00-\x7f]"), "must be ASCII"),
+    (re.compile(r":\d\d\.\d{7}"), "must have at most six digits behind the second"),
     (
         re.compile(r"\dZ$|:[\d.]+ ?[+-][\d:]+$|\]$"),
         "must not carry an offset or a zone: the zone is given apart",

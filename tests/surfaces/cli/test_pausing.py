@@ -49,6 +49,14 @@ def test_a_pause_is_about_something(postdate: Shell) -> None:
     assert (again.code, again.err) == (1, "postdate: there is no pause of action type 'reminder'\n")
 
 
+def test_a_pause_of_a_type_that_is_not_known_is_told_of_since_it_may_be_misspelt(postdate: Shell) -> None:
+    assert postdate.done("pause", "--type", "reminder").err == ""
+    misspelt = postdate.done("pause", "--type", "send_smss")
+    assert "nothing here has the action type 'send_smss', which is paused all the same (known: " in misspelt.err
+    assert "send_sms," in misspelt.err
+    assert len(postdate.done("pauses").lines) == 2
+
+
 def test_what_is_paused_says_so_wherever_it_is_shown(postdate: Shell, workspace: str) -> None:
     paused = postdate.reminder("--workspace", workspace)
     other = postdate.reminder()

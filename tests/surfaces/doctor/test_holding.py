@@ -10,6 +10,7 @@ from sqlalchemy import update
 
 from postdate.clock import ManualClock
 from postdate.doctor import Health
+from postdate.domain.instant import rfc3339
 from postdate.testing.factories import make_action, make_workspace
 from tests.surfaces.doctor.conftest import found, opened
 
@@ -38,7 +39,7 @@ def test_what_is_paused_is_told_and_not_called_overdue(fit: Postdate) -> None:
     assert found(fit, "overdue").health is Health.OK
     pauses = found(fit, "pauses")
     assert pauses.health is Health.WARN
-    assert pauses.found == f"act since {NOON}; workspace {workspace} since {NOON}"
+    assert pauses.found == f"act since {rfc3339(NOON)}; workspace {workspace} since {rfc3339(NOON)}"
 
 
 def test_of_many_pauses_some_are_told(fit: Postdate) -> None:
@@ -51,5 +52,5 @@ def test_an_installation_on_hold_has_to_be_mended(fit: Postdate) -> None:
     with fit.kernel.transaction(None) as tx:
         tx.execute(update(tx.tables.heartbeat).values(held_at=NOON, held_because="it is old"))
     hold = found(fit, "hold")
-    assert (hold.health, hold.found) == (Health.FAIL, f"since {NOON}: it is old")
+    assert (hold.health, hold.found) == (Health.FAIL, f"since {rfc3339(NOON)}: it is old")
     assert "postdate release" in str(hold.advice)
