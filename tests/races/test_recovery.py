@@ -50,7 +50,7 @@ def test_two_recoveries_at_once_end_each_lost_lease_once_and_leave_none(
 
         def recover_(number: int, meeting: Meeting) -> int:
             settled, _ = stage.meet(meeting, partial(recovery._recover, now=later), holding=number % 2 == holds)
-            return settled
+            return len(settled)
 
         return recover_
 
@@ -81,7 +81,7 @@ def test_a_worker_that_comes_back_as_its_lease_is_ended_changes_all_or_nothing(
 
     def give_up(number: int, meeting: Meeting) -> int:
         recover_ = partial(recovery._recover, now=running[number].lease_until)
-        return stage.meet(meeting, recover_, holding=number % 3 == 1)[0]
+        return len(stage.meet(meeting, recover_, holding=number % 3 == 1)[0])
 
     for number, (settled, recovered) in enumerate(race(stage.url, ROUNDS, come_back, give_up)):
         found = stage.app.sync.get(running[number].action.id)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
+from structlog.testing import capture_logs
 
 from postdate import Context, NotSent, Postdate, Published, Reason, Status, Unconfirmed
 from postdate.engine.recover import FOREIGN_GRACE
@@ -53,6 +54,25 @@ async def test_a_killed_workers_run_is_settled_by_its_types_policy(
     found = await app.get(action.id)
     assert (found.status, found.reason, found.attempt_count) == (status, reason, 1)
     assert "gone" in (found.last_error or "")
+
+
+async def test_the_log_says_what_a_lost_worker_has_left(app: Postdate, clock: ManualClock) -> None:
+    """SC04: whoever reads it learns that a person is to look, without asking the database."""
+
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    for name, idempotent in (("act", False), ("repeatable", True)):
+        app.action(name, idempotent=idempotent)(act)
+        for _ in range(2):
+            await app.schedule(name, {}, at=NOON)
+        await die_after_claiming(app, name)
+    clock.advance(timedelta(hours=2))
+    with capture_logs() as logs:
+        assert (await app.tick()).recovered == 4
+        await app.tick()
+    warned = [each for each in logs if each["event"] == "leases ran out, and were settled"]
+    told = [(each["action_type"], each["actions"], each["became"]) for each in warned]
+    assert told == [("act", 2, "unconfirmed"), ("repeatable", 2, "queued")]
 
 
 async def test_a_crash_loop_counts_its_attempts_and_ends(app: Postdate, clock: ManualClock) -> None:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import structlog
+
 from postdate.domain.outcome import Unconfirmed
-from postdate.domain.settle import Policy, Settlement, never_started, settle
+from postdate.domain.settle import Finished, Policy, Settlement, never_started, settle
+from postdate.domain.states import Status
 from postdate.engine.run import LOOKUP_SECONDS
 from postdate.engine.settle import Ending, settle_set
 from postdate.store.queue import doubtful_leases, lost_leases, take_over
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from postdate.domain.action import Claimed
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from postdate.store.leases import Lease
     from postdate.store.queue import LostLease
     from postdate.store.transaction import Transaction
+
+_log = structlog.get_logger("postdate")
 
 _BATCH = 500
 
@@ -69,19 +75,22 @@ class Recovery:
         settled, taken = await self._kernel.work(lambda tx: self._recover(tx, now, ours=ours))
         for claimed in taken:
             self._dispatcher.take_up(claimed, self._types[claimed.action.action_type]).ask()
-        recovered = settled + len(taken)
+        ended = list(settled)
         while settled:
             ours = self._ours()
             settled = await self._kernel.work(partial(self._settle, now=now, ours=ours))
-            recovered += settled
-        return RecoveryReport(recovered=recovered)
+            ended += settled
+        _tell(ended)
+        return RecoveryReport(recovered=len(ended) + len(taken))
 
-    def _recover(self, tx: Transaction, now: datetime, *, ours: Collection[Lease] = ()) -> tuple[int, list[Claimed]]:
-        """Return how many leases were settled, of a batch, and what is to be asked about."""
+    def _recover(
+        self, tx: Transaction, now: datetime, *, ours: Collection[Lease] = ()
+    ) -> tuple[list[Ending], list[Claimed]]:
+        """Return what was settled, of a batch, and what is to be asked about."""
         return self._settle(tx, now=now, ours=ours), self._taken_over(tx, now, ours=ours)
 
-    def _settle(self, tx: Transaction, *, now: datetime, ours: Collection[Lease]) -> int:
-        """Settle a batch of what nobody is to be asked about, and return how many leases that were."""
+    def _settle(self, tx: Transaction, *, now: datetime, ours: Collection[Lease]) -> list[Ending]:
+        """Settle a batch of what nobody is to be asked about, and return it."""
         asked = {name for name, action_type in self._types.items() if action_type.lookup is not None}
         lost = lost_leases(
             tx,
@@ -93,7 +102,9 @@ class Recovery:
             others_before=now - FOREIGN_GRACE,
             but=ours,
         )
-        return len(settle_set(tx, self._types, [self._ending(lease, now) for lease in lost], now=now))
+        endings = [self._ending(lease, now) for lease in lost]
+        settled = settle_set(tx, self._types, endings, now=now)
+        return [ending for ending in endings if ending.action_id in settled]
 
     def _taken_over(self, tx: Transaction, now: datetime, *, ours: Collection[Lease]) -> list[Claimed]:
         """Take over what is doubtful of each type that offers a look-up, as far as it has slots."""
@@ -126,3 +137,15 @@ class Recovery:
             now=now,
             jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
         )
+
+
+def _tell(ended: Sequence[Ending]) -> None:
+    """Say what lost workers have left: they cannot any more, and what is unconfirmed waits for a person."""
+    for (action_type, became), actions in Counter((each.action_type, _became(each)) for each in ended).items():
+        _log.warning("leases ran out, and were settled", action_type=action_type, actions=actions, became=became)
+
+
+def _became(ending: Ending) -> str:
+    """Return the reason for which it ended, or that it is queued again."""
+    settlement = ending.settlement
+    return str((settlement.reason or settlement.status) if isinstance(settlement, Finished) else Status.QUEUED)
