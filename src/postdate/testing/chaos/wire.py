@@ -61,6 +61,7 @@ class Wire:
         with suppress(OSError), source:
             while data := source.recv(65536):
                 sink.sendall(data)
+        with suppress(OSError):  # also where it was reset: the other end would wait for an answer that never comes
             sink.shutdown(socket.SHUT_RDWR)
         with self._lock:
             self._ends.discard(source)
