@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import pytest
+from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from postdate import ActionType, Context, Deferred, Postdate, Published, Settings, Status, Unconfirmed
-from postdate.clock import ManualClock
+from postdate.clock import ManualClock, monotonic
 from postdate.domain.action import Claimed
 from postdate.engine.dispatch import Dispatcher, Ended
 from postdate.testing.runs import submitted_action
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from postdate.domain.outcome import Outcome
 
 NOON = datetime(2027, 3, 14, 12, tzinfo=UTC)
+
+WAITING = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
 
 
 class Runs:
@@ -236,4 +239,23 @@ async def test_the_grace_begins_when_the_stop_is_asked_for(database_url: str, mo
         stop.set()
         await task
     assert graces == [0.0]
+    await app.close()
+
+
+async def test_a_pass_that_waits_for_the_database_does_not_outlast_the_grace(postgres_url: str) -> None:
+    app = Postdate(postgres_url, settings=Settings(stop_grace=timedelta(0), database_timeout=timedelta(seconds=60)))
+    app.action("act")(lambda ctx, payload: None)
+
+    def waits() -> object:
+        with app.kernel.database.sync_engine.connect() as onlooker:
+            return onlooker.execute(text(WAITING)).scalar()
+
+    with app.kernel.transaction(None) as holder:
+        holder.execute(text("lock table postdate.heartbeat in access exclusive mode"))
+        async with running(app) as stop:
+            await until(waits)
+            asked_at = monotonic()
+            stop.set()
+        took = monotonic() - asked_at
+    assert took < 30
     await app.close()

@@ -51,6 +51,8 @@ TICK = timedelta(minutes=1)
 
 _PURGED_PER_TICK = 10_000
 _PAUSE_AFTER_ERROR = 1.0
+_LAST_CALL_SECONDS = 2.0
+"""How long a stopping engine goes on with the pass that it is at, however short its grace."""
 _WRITING_SECONDS = 10.0
 """How long a stopping engine tries to write what its runs have come to."""
 _WRITING_SECONDS_OF_A_TICK = 60.0
@@ -103,6 +105,8 @@ class Engine:
         self._periodic = Periodic(kernel, passes)
         self._stopped = float("inf")
         """When stopping began, in seconds of the monotonic clock."""
+        self._going: asyncio.Timeout | None = None
+        """How long it goes round: once it stops, until its grace is over."""
         self._watchdog = Watchdog(stuck_after=kernel.settings.stuck_after.total_seconds(), stuck=self._stuck)
         self._rounds = Rounds(
             kernel,
@@ -137,11 +141,11 @@ class Engine:
                 watching = asyncio.create_task(self._listen())
                 passing = asyncio.create_task(self._periodic.run(), name="postdate-passes")
                 try:
-                    await self._go_round(stop)
+                    await self._go_round_in_time(stop)
                 finally:
                     self._kernel.wake = None
                     self._stop()
-                    grace = max(self._stopped + self._kernel.settings.stop_grace.total_seconds() - monotonic(), 0.0)
+                    grace = max(self._stopped + self._grace - monotonic(), 0.0)
                     self._watchdog.moved(next_within=grace + CUT_OFF_SECONDS + _WRITING_SECONDS)
                     await _end(watching)
                     await _end(passing)
@@ -158,9 +162,8 @@ class Engine:
                 try:
                     return await self._one_pass(now)
                 except Exception:
-                    grace = self._kernel.settings.stop_grace.total_seconds()
-                    self._watchdog.moved(next_within=grace + CUT_OFF_SECONDS + _WRITING_SECONDS)
-                    await self._dispatcher.drain(grace)  # what has begun is written all the same
+                    self._watchdog.moved(next_within=self._grace + CUT_OFF_SECONDS + _WRITING_SECONDS)
+                    await self._dispatcher.drain(self._grace)  # what has begun is written all the same
                     raise
 
     async def _one_pass(self, now: datetime) -> TickReport:
@@ -248,7 +251,24 @@ class Engine:
         if not self._dispatcher.stopping:
             self._stopped = monotonic()
             self._dispatcher.stopping.begin()
+            if self._going is not None:
+                last_call = max(self._grace, _LAST_CALL_SECONDS)
+                self._going.reschedule(asyncio.get_running_loop().time() + last_call)
         self._alarm.ring()
+
+    @property
+    def _grace(self) -> float:
+        return self._kernel.settings.stop_grace.total_seconds()
+
+    async def _go_round_in_time(self, stop: asyncio.Event) -> None:
+        """Go round until `stop` is set; a call to a silent database is not waited for when the grace is over."""
+        try:
+            async with asyncio.timeout(None) as self._going:
+                await self._go_round(stop)
+        except TimeoutError:
+            _log.warning("the database does not answer: stopping without it")
+        finally:
+            self._going = None
 
     async def _go_round(self, stop: asyncio.Event) -> None:
         stopping = asyncio.create_task(stop.wait())
