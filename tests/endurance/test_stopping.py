@@ -207,7 +207,7 @@ async def test_a_lookup_is_bounded_too(monkeypatch: pytest.MonkeyPatch, deaf: bo
 
 
 async def test_a_run_that_is_cut_off_while_the_engine_stops_is_not_asked_about() -> None:
-    """There is no time left for it: a person looks."""
+    """There is no time left for it: a person looks, and is told to."""
 
     async def act(ctx: Context, payload: dict[str, object]) -> None:
         await asyncio.Event().wait()
@@ -218,8 +218,11 @@ async def test_a_run_that_is_cut_off_while_the_engine_stops_is_not_asked_about()
     runs = Runs()
     runs.start(act, lookup=lookup)
     await asyncio.sleep(0)
-    await runs.dispatcher.drain(0)
-    assert [str(outcome) for outcome in runs.outcomes] == ["cut off: the engine is stopping"]
+    with capture_logs() as logs:
+        await runs.dispatcher.drain(0)
+    why = "cut off: the engine is stopping"
+    assert [str(outcome) for outcome in runs.outcomes] == [why]
+    assert [(line["log_level"], line["why"]) for line in logs] == [("warning", why)]
 
 
 async def test_the_grace_begins_when_the_stop_is_asked_for(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

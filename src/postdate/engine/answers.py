@@ -51,6 +51,13 @@ def raised(ctx: Context, error: BaseException) -> Outcome:
     return Unconfirmed(f"{type(error).__name__}: {cleaned(error)}")
 
 
+def cut_off(ctx: Context, why: str) -> Unconfirmed:
+    """Return what it means that a handler was cut off: doubt, which is logged."""
+    with suppress(Exception):  # as above
+        ctx.log.warning("the handler was cut off: what it asked for may have been done", why=why)
+    return Unconfirmed(why)
+
+
 def told_by(answer: object) -> str:
     """Return what a provider's answer says that is no clear one."""
     if isinstance(answer, Outcome):

@@ -13,7 +13,7 @@ import structlog
 
 from postdate.domain.outcome import Deferred, NotSent, Outcome, Published, Unconfirmed, sound
 from postdate.domain.text import cleaned
-from postdate.engine.answers import called, raised, said, told_by
+from postdate.engine.answers import called, cut_off, raised, said, told_by
 from postdate.errors import InvalidPayload
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Run:
             return await call(ctx, payload)
         except asyncio.CancelledError as error:
             self._note_who_cancelled()
-            return Unconfirmed(self._cut_off_for or f"cut off: {error}")
+            return cut_off(ctx, self._cut_off_for or f"cut off: {error}")
         finally:
             self._limit.end(self)
             self._stop_timer()
