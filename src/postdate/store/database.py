@@ -224,10 +224,16 @@ def _ping_rested(dialect: Dialect, connection: Any, record: ConnectionPoolEntry,
 
 def _open_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # transactions are begun by _begin_sqlite, not guessed by the driver
+    getattr(connection, "driver_connection", connection).text_factory = _text
     cursor = connection.cursor()
     _write_ahead(cursor)
     cursor.execute("PRAGMA synchronous = FULL")  # what was promised survives a power cut
     cursor.close()
+
+
+def _text(stored: bytes) -> str:
+    """Read text. SQLite takes what is no UTF-8, too, and one such row must not hold up every claim of its type."""
+    return stored.decode(errors="replace")
 
 
 def _write_ahead(cursor: Any) -> None:

@@ -97,6 +97,24 @@ class SqliteViewCases:
         outsider.run("insert or replace into {ns}profiles (id, tz) values (:id, 'Asia/Tokyo')", id=scene.user)
         assert scene.get(action) == action
 
+    @pytest.mark.parametrize("column", ["target_key", "occurrence", "overlap_key", "origin_id", "traceparent"])
+    def test_text_in_another_encoding_is_read_as_far_as_it_can_be(
+        self, scene: Scene, outsider: Outsider, column: str
+    ) -> None:
+        """P43, P77: one odd row never holds up the others."""
+        outsider.run(
+            f"insert into {{ns}}scheduled_actions (action_type, payload, publish_at, {column}) "
+            "values (:type, :payload, :at, cast(x'4de47263' as text))",
+            type=POST,
+            payload={},
+            at=scene.clock.now(),
+        )
+        other = scene.action(at=scene.clock.now())
+        assert scene.tick().due_count == 2
+        assert scene.get(other).status is Status.PUBLISHED
+        (odd,) = [action for action in scene.app.sync.list() if action.id != other.id]
+        assert getattr(odd, column) == "M\ufffdrc"
+
 
 def _insert(outsider: Outsider, clause: str, **values: Any) -> None:
     names, marks = ", ".join(values), ", ".join(f":{name}" for name in values)
