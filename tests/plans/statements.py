@@ -208,8 +208,8 @@ def lock_in_one_order(tx: Transaction) -> None:
 
 @uses("queue_pkey")
 def see_which_are_still_leased(tx: Transaction) -> None:
-    held = dict.fromkeys(map(action_id, leased()), lease_token(0))
-    assert queue.still_leased(tx, held) == set(held)
+    held = {(action_id(n), lease_token(0)) for n in leased()}
+    assert queue.still_leased(tx, held) == held
 
 
 PUBLISHED = Finished(cause=Cause.PUBLISHED, status=Status.PUBLISHED, attempt_count=1, provider_id="id")

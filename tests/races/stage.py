@@ -14,6 +14,7 @@ from postdate.clock import ManualClock
 from postdate.domain.settle import Policy, settle
 from postdate.engine.claim import Claimer, claim_round
 from postdate.engine.settle import ending_of, settle_set
+from postdate.store.leases import lease_of
 from postdate.store.queue import still_leased
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class Stage:
         while waiting:
             with self.app.kernel.transaction(None) as tx:
                 won = self.settle(tx, list(waiting.values()), outcome)
-                locked = still_leased(tx, {key: one.lease_token for key, one in waiting.items() if key not in won})
+                leases = [lease_of(one) for key, one in waiting.items() if key not in won]
+                locked = {action_id for action_id, _ in still_leased(tx, leases)}
             assert won | locked == waiting.keys()
             waiting = {key: waiting[key] for key in locked}
 

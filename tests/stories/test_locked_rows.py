@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import pytest
+from sqlalchemy import select
 
-from postdate import ActionNotFound, Context, Postdate, Status
+from postdate import ActionNotFound, Context, Postdate, Published, Status
+from postdate.domain.action import Claimed
+from postdate.engine.dispatch import Ended
+from postdate.engine.settler import Settler
 from postdate.store.queue import next_due
 from postdate.store.schema import tables
+from postdate.testing.factories import make_action
 from tests.stories.conftest import NOON, running, until
 
 if TYPE_CHECKING:
@@ -98,3 +103,24 @@ async def test_a_locked_due_row_is_not_asked_for_without_pause(
     at_once = [pause for pause in pauses if pause < timedelta(milliseconds=90)]
     assert len(at_once) <= 1  # when it began to hear of inserts elsewhere
     await live.close()
+
+
+async def test_an_outcome_whose_row_is_locked_is_kept_beside_a_late_one_of_the_same_action(
+    app: Postdate, clock: ManualClock
+) -> None:
+    """A lost lease says nothing of the lease after it."""
+
+    @app.action("act")
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    now_held = Claimed(make_action(app, Status.SUBMITTED, action_type="act"), uuid4(), NOON, NOON)
+    late = now_held._replace(lease_token=uuid4())
+    queue = tables(app.kernel.names, "postgresql").queue
+    async with app.kernel.database.async_engine.begin() as connection:
+        await connection.execute(queue.update().values(lease_token=now_held.lease_token))
+    settler = Settler(app.kernel, {each.name: each for each in app.kernel.registry}, written=lambda: None)
+    batch = [Ended(claimed, Published()) for claimed in (now_held, late)]
+    async with app.kernel.database.async_engine.begin() as connection:
+        await connection.execute(select(queue).with_for_update())
+        for ended in (batch, batch[::-1]):
+            assert await settler._settle(ended) == [batch[0]]

@@ -17,18 +17,19 @@ from postdate.domain.settle import Settlement, settle
 from postdate.engine.settle import ending_of, settle_set
 from postdate.engine.waits import Waits
 from postdate.errors import EngineBroken
+from postdate.store.leases import lease_of
 from postdate.store.passing import passes
 from postdate.store.queue import still_leased
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from datetime import datetime
-    from uuid import UUID
 
     from postdate.domain.action import Claimed
     from postdate.engine.dispatch import Ended
     from postdate.kernel import Kernel
     from postdate.registry import ActionType
+    from postdate.store.leases import Lease
     from postdate.store.transaction import Transaction
 
 _log = structlog.get_logger("postdate")
@@ -163,17 +164,17 @@ class Settler:
         now = self._kernel.clock.now()
         endings = [ending_of(ended.claimed, self._settlement(ended, now)) for ended in batch]
 
-        def write(tx: Transaction) -> tuple[Mapping[UUID, UUID], set[UUID]]:
+        def write(tx: Transaction) -> tuple[set[Lease], set[Lease]]:
             won = settle_set(tx, self._types, endings, now=now)
             if len(won) == len(endings):
-                return {}, set()
-            lost = {end.action_id: end.lease_token for end in endings if end.action_id not in won}
+                return set(), set()
+            lost = {(end.action_id, end.lease_token) for end in endings if end.action_id not in won}
             return lost, still_leased(tx, lost)
 
         lost, locked = await self._kernel.work(write)
-        for action_id in lost.keys() - locked:
+        for action_id, _ in lost - locked:
             _log.warning("lost the lease before settling; nothing changed", action=str(action_id))
-        return [ended for ended in batch if ended.claimed.action.id in locked] if locked else []
+        return [ended for ended in batch if lease_of(ended.claimed) in locked] if locked else []
 
     def _settlement(self, ended: Ended, now: datetime) -> Settlement:
         action = ended.claimed.action

@@ -14,7 +14,7 @@ from postdate.store.read_all import read_all
 from postdate.store.sets import one_of, one_of_named, selected_by, set_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
     from uuid import UUID
 
@@ -247,13 +247,16 @@ def _unlocked(tx: Transaction) -> Select[tuple[UUID]]:
     return wanted.with_for_update(skip_locked=True)
 
 
-def still_leased(tx: Transaction, leases: Mapping[UUID, UUID]) -> set[UUID]:
-    """Return those of the actions that stand under their lease token, whoever has locked their rows."""
+def still_leased(tx: Transaction, leases: Collection[Lease]) -> set[Lease]:
+    """Return those of the leases that are still held, whoever has locked their rows."""
     if not leases:
         return set()
     q = tx.tables.queue
-    found = select(q.c.action_id, q.c.lease_token).where(one_of(tx, q.c.action_id, leases))
-    return {row.action_id for row in tx.execute(found) if row.lease_token == leases[row.action_id]}
+    wanted = one_of(tx, q.c.action_id, [action_id for action_id, _ in leases])
+    found = {
+        (row.action_id, row.lease_token) for row in tx.execute(select(q.c.action_id, q.c.lease_token).where(wanted))
+    }
+    return found.intersection(leases)
 
 
 def lease_cleared() -> dict[str, ColumnElement[Any]]:
