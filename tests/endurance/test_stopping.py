@@ -245,6 +245,21 @@ async def test_the_grace_begins_when_the_stop_is_asked_for(database_url: str, mo
     await app.close()
 
 
+async def test_a_time_out_that_is_not_of_the_grace_ends_no_engine_in_silence(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = Postdate(database_url)
+
+    async def go_round(stop: asyncio.Event) -> None:
+        raise TimeoutError
+
+    async with app._engine([]) as engine:
+        monkeypatch.setattr(engine, "_go_round", go_round)
+        with pytest.raises(TimeoutError):
+            await engine.run(asyncio.Event())
+    await app.close()
+
+
 async def test_a_pass_that_waits_for_the_database_does_not_outlast_the_grace(postgres_url: str) -> None:
     app = Postdate(postgres_url, settings=Settings(stop_grace=timedelta(0), database_timeout=timedelta(seconds=60)))
     app.action("act")(lambda ctx, payload: None)

@@ -266,6 +266,8 @@ class Engine:
             async with asyncio.timeout(None) as self._going:
                 await self._go_round(stop)
         except TimeoutError:
+            if self._going is None or not self._going.expired():  # another's
+                raise
             _log.warning("the database does not answer: stopping without it")
         finally:
             self._going = None
