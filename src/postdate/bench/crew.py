@@ -43,7 +43,7 @@ class Task:
     @property
     def slots(self) -> int:
         """How many an engine has: so many more that it claims the next batch while the last one runs."""
-        return self.batch * 8 // 5
+        return self.batch * 5 // 3
 
 
 @dataclass(frozen=True, kw_only=True)
