@@ -17,6 +17,7 @@ from postdate.store.database import READ_ONLY
 from postdate.store.guest import Lendable, lent_connection
 from postdate.store.migrate import require_current
 from postdate.store.owners import zone_of_owner
+from postdate.store.schema import tables
 from postdate.store.time import database_time
 from postdate.store.transaction import Transaction
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from postdate.settings import Settings
     from postdate.store.database import Database
     from postdate.store.names import Names
+    from postdate.store.schema import Tables
 
 Result = TypeVar("Result")
 
@@ -69,6 +71,11 @@ class Kernel:
     wake: Callable[[datetime], None] | None = None
     """Told when something was queued here and when it is due; the running engine listens."""
     _schema_checked: bool = False
+
+    @property
+    def tables(self) -> Tables:
+        """The tables in its database."""
+        return tables(self.names, self.database.dialect)
 
     @contextmanager
     def transaction(

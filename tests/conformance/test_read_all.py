@@ -41,6 +41,7 @@ def test_they_are_the_same_in_the_same_order(database_url: str) -> None:
         one_by_one = tx.execute(_by_target(tx), {"name": "act"}).all()
         assert [row.payload["target"] for row in one_by_one] == sorted(targets, reverse=True)
         at_once = read_all(tx, _by_target, {"name": "act"})
-        assert [repr(tuple(row)) for row in at_once] == [repr(tuple(row)) for row in one_by_one]
-        assert list(read_all(tx, _by_target, {"name": "unheard of"})) == []
+        wanted = [repr(tuple(row)) for row in one_by_one]
+        assert [repr(tuple(at_once.read(row))) for row in at_once.given] == wanted
+        assert list(read_all(tx, _by_target, {"name": "unheard of"}).given) == []
     app.kernel.database.close_sync()

@@ -21,7 +21,7 @@ from postdate.store.queue import claim_due
 from tests.endurance.conftest import running, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from uuid import UUID
 
     import httpx2
@@ -49,7 +49,7 @@ class Bench:
         await self.app.schedule(action_type, {}, at=self.clock.now())
         now = self.clock.now()
 
-        def claim(tx: Transaction) -> list[Claimed]:
+        def claim(tx: Transaction) -> Sequence[Claimed]:
             return claim_due(
                 tx,
                 action_type=action_type,

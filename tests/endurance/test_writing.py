@@ -19,10 +19,10 @@ from postdate.engine.settler import Settler
 from tests.endurance.conftest import running, until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator
     from uuid import UUID
 
-    from postdate.engine.settle import Ending
+    from postdate.engine.settle import EndingSet
     from postdate.store.transaction import Transaction
 
 PAST = datetime(2020, 1, 1, tzinfo=UTC)
@@ -94,11 +94,11 @@ class Refusing:
         self.error = error
         self.times = 0
 
-    def __call__(self, tx: Transaction, types: Any, endings: Sequence[Ending], *, now: datetime) -> frozenset[UUID]:
-        if any(ending.action_id == self.poisoned for ending in endings):
+    def __call__(self, tx: Transaction, types: Any, ended: EndingSet, *, now: datetime) -> frozenset[UUID]:
+        if any(ending.action_id == self.poisoned for ending in ended.endings):
             self.times += 1
             raise self.error
-        return settle_set(tx, types, endings, now=now)
+        return settle_set(tx, types, ended, now=now)
 
 
 async def test_what_only_one_row_is_refused_for_holds_no_other_back_and_is_tried_again(

@@ -12,7 +12,7 @@ from sqlalchemy import delete
 from postdate import ActionNotFound, ActionType, Context, NotSent, Postdate, Status
 from postdate.clock import ManualClock
 from postdate.domain.states import Cause
-from postdate.engine.settle import Ending, settle_set
+from postdate.engine.settle import Ending, EndingSet, settle_set
 from postdate.testing.factories import make_workspace
 from postdate.testing.moves import claim, settle_as, settlement
 from tests.stories.conftest import NOON, until
@@ -126,7 +126,7 @@ def test_of_two_runs_of_one_action_that_end_in_one_batch_only_the_one_with_the_l
             )
             for token, cause in ends
         ]
-        assert settle_set(tx, {"act": act}, endings, now=NOON) == {action.id}
+        assert settle_set(tx, {"act": act}, EndingSet.of(tx.tables, endings), now=NOON) == {action.id}
     assert app.sync.get(action.id).status is Status.QUEUED
     assert told == []
     app.kernel.database.close_sync()

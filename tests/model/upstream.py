@@ -18,7 +18,7 @@ from postdate.engine import fulfil
 from postdate.engine.claim import Claimer, claim_round
 from postdate.engine.reconcile import Reconciler
 from postdate.engine.recover import Recovery
-from postdate.engine.settle import ending_of, settle_set
+from postdate.engine.settle import EndingSet, ending_of, settle_set
 from postdate.testing.factories import make_workspace
 from tests.model.world import NOON
 
@@ -152,7 +152,8 @@ class World:
     def settle(self, run: Claimed, outcome: Outcome) -> bool:
         now, policy = self.now, Policy(max_attempts=ATTEMPTS)
         settled = settle(outcome, attempt_count=run.action.attempt_count, policy=policy, now=now, jitter=0.5)
-        return bool(self._written(lambda tx: settle_set(tx, self.types, [ending_of(run, settled)], now=now)))
+        ended = EndingSet.of(self.app.kernel.tables, [ending_of(run, settled)])
+        return bool(self._written(lambda tx: settle_set(tx, self.types, ended, now=now)))
 
     def recover(self) -> None:
         """Let every lease run out."""

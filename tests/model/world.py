@@ -28,7 +28,7 @@ from postdate.domain.settle import Policy, settle
 from postdate.engine.claim import Claimer, ClaimRound, claim_round
 from postdate.engine.dispatch import Dispatcher
 from postdate.engine.recover import Recovery
-from postdate.engine.settle import ending_of, settle_set
+from postdate.engine.settle import EndingSet, ending_of, settle_set
 from postdate.store.idempotency import purge_expired
 from postdate.store.leases import renew_leases
 from postdate.testing.factories import make_profile, make_workspace
@@ -193,7 +193,7 @@ class World:
             )
             for one, outcome in ended
         ]
-        return self._written(lambda tx: settle_set(tx, self.types, endings, now=now))
+        return self._written(lambda tx: settle_set(tx, self.types, EndingSet.of(tx.tables, endings), now=now))
 
     def renew(self, runs: Sequence[Claimed], *, lease_until: datetime) -> set[tuple[UUID, UUID]]:
         """Renew leases as an engine does, and return those that are still held: action and token."""

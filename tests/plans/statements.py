@@ -39,10 +39,11 @@ from postdate.store.schema import SYSTEM_PROFILE
 from tests.plans.crowd import FEW, HELD, MANY, NOW, TYPES, WORKSPACES, action_id, key, lease_token, leased, workspace_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from sqlalchemy import CursorResult
 
+    from postdate.domain.settle import Settlement
     from postdate.store.transaction import Transaction
 
 HANDFUL = ("pauses", "heartbeat")
@@ -104,7 +105,7 @@ def claim_where_nothing_is_due(tx: Transaction) -> None:
     claimed = queue.claim_due(
         tx, action_type="type-1", now=longer_ago, limit=BATCH, lease_token=uuid4(), lease_until=NOW, worker="worker"
     )
-    assert claimed == []
+    assert not claimed
 
 
 @uses("outcomes_guard")
@@ -216,31 +217,36 @@ PUBLISHED = Finished(cause=Cause.PUBLISHED, status=Status.PUBLISHED, attempt_cou
 REJECTED = Finished(cause=Cause.REJECTED, status=Status.FAILED, reason=Reason.REJECTED, attempt_count=1)
 
 
+def _settle(tx: Transaction, token: UUID, settlements: Mapping[UUID, Settlement]) -> frozenset[UUID]:
+    settling = outcomes.Settling.of(tx.tables, token, settlements)
+    return outcomes.settle_claimed(tx, settling, now=NOW, actor="engine")
+
+
 @uses("queue_pkey")
 def settle(tx: Transaction) -> None:
     ended = dict.fromkeys(map(action_id, leased()), PUBLISHED)
-    won = outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=ended, now=NOW, actor="engine")
+    won = _settle(tx, lease_token(0), ended)
     assert won == set(ended)
 
 
 @uses("queue_pkey", "outcomes_pkey")
 def settle_what_failed_in_part(tx: Transaction) -> None:
     ended = {action_id(n): PUBLISHED if n % 3 else REJECTED for n in leased()}
-    won = outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=ended, now=NOW, actor="engine")
+    won = _settle(tx, lease_token(0), ended)
     assert won == set(ended)
 
 
 @uses("queue_pkey", "outcomes_pkey")
 def settle_after_the_lease_was_lost(tx: Transaction) -> None:
     ended = dict.fromkeys(map(action_id, leased()), PUBLISHED)
-    assert outcomes.settle_claimed(tx, lease_token=uuid4(), settlements=ended, now=NOW, actor="engine") == set()
+    assert _settle(tx, uuid4(), ended) == set()
 
 
 @uses("queue_pkey")
 def requeue(tx: Transaction) -> None:
     back = Requeued(cause=Cause.NOT_SENT, due_at=NOW + HOUR, attempt_count=1, error="no route")
     settlements = dict.fromkeys(map(action_id, leased()), back)
-    won = outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=settlements, now=NOW, actor="engine")
+    won = _settle(tx, lease_token(0), settlements)
     assert won == set(settlements)
 
 
@@ -412,7 +418,7 @@ def cancel(tx: Transaction) -> None:
 @uses("queue_pkey", "outcomes_pkey", "actions_pkey", by_triggers=["outcomes_guard"])
 def retry(tx: Transaction) -> None:
     ended = {action_id(7): REJECTED}
-    outcomes.settle_claimed(tx, lease_token=lease_token(0), settlements=ended, now=NOW, actor="engine")
+    _settle(tx, lease_token(0), ended)
     assert verdicts.reopen_failed(tx, action_id(7), below=5, now=NOW, actor="somebody")
 
 

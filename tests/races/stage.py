@@ -13,7 +13,7 @@ from postdate import ActionType, NewAction, Postdate, Published, Rejected, Uncon
 from postdate.clock import ManualClock
 from postdate.domain.settle import Policy, settle
 from postdate.engine.claim import Claimer, claim_round
-from postdate.engine.settle import ending_of, settle_set
+from postdate.engine.settle import EndingSet, ending_of, settle_set
 from postdate.store.leases import lease_of
 from postdate.store.queue import still_leased
 
@@ -110,7 +110,7 @@ class Stage:
             ending_of(one, settle(outcome, attempt_count=one.action.attempt_count, policy=Policy(), now=NOON, jitter=0))
             for one in claimed
         ]
-        return settle_set(tx, self.types, endings, now=NOON)
+        return settle_set(tx, self.types, EndingSet.of(tx.tables, endings), now=NOON)
 
     def settle_surely(self, claimed: Sequence[Claimed], outcome: Outcome) -> None:
         """Settle runs in transactions of their own, again while somebody who lost to the claim has a row locked."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -13,9 +14,12 @@ from structlog.testing import capture_logs
 from postdate import Context, NotSent, Postdate, Published, Reason, Status, Unconfirmed
 from postdate.engine.recover import FOREIGN_GRACE
 from postdate.store.queue import claim_due
+from postdate.store.read_all import Rows
 from tests.stories.conftest import NOON, until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from postdate.clock import ManualClock
     from postdate.domain.action import Claimed
     from postdate.store.transaction import Transaction
@@ -25,7 +29,7 @@ async def die_after_claiming(app: Postdate, action_type: str, *, lease: timedelt
     """Claim as a worker that then vanishes."""
     now = app.kernel.clock.now()
 
-    def claim(tx: Transaction) -> list[Claimed]:
+    def claim(tx: Transaction) -> Sequence[Claimed]:
         return claim_due(
             tx, action_type=action_type, now=now, limit=10, lease_token=uuid4(), lease_until=now + lease, worker="gone"
         )
@@ -249,3 +253,33 @@ async def test_whoever_asks_the_provider_knows_when_the_lost_run_was_claimed(app
     clock.advance(timedelta(hours=1))
     await app.tick()
     assert [*seen, (await app.get(action.id)).submitted_at] == [NOON, NOON]
+
+
+async def test_what_was_claimed_beside_what_cannot_be_read_is_handed_back(app: Postdate) -> None:
+    """A row that makes no sense, past all checks: the others lose neither their attempt nor their turn."""
+    ran: list[str] = []
+
+    @app.action("act")
+    async def act(ctx: Context, payload: dict[str, str]) -> None:
+        ran.append(payload["thing_id"])
+
+    made = [await app.schedule("act", {"thing_id": name}, at=NOON) for name in ("a", "b", "c")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("postdate.store.read_all.Rows.read", _refuse_the_second())
+        with pytest.raises(OverflowError, match="out of range"):
+            await app.tick()
+    assert (ran, [(await app.get(each.id)).attempt_count for each in made]) == ([], [0, 0, 0])
+    assert (await app.tick()).due_count == 3
+    assert [(await app.get(each.id)).attempt_count for each in made] == [1, 1, 1]
+    assert sorted(ran) == ["a", "b", "c"]
+
+
+def _refuse_the_second() -> Callable[[Rows, Sequence[Any]], Sequence[Any]]:
+    read, times = Rows.read, count(1)
+
+    def refuse(rows: Rows, row: Sequence[Any]) -> Sequence[Any]:
+        if next(times) == 2:
+            raise OverflowError("date value out of range")
+        return read(rows, row)
+
+    return refuse

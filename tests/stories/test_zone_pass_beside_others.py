@@ -36,6 +36,7 @@ from tests.stories.nine import (
 from tests.zone_rules import rules_in_force
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from postdate.clock import ManualClock
@@ -62,7 +63,7 @@ async def test_a_claim_that_came_first_keeps_its_action(app: Postdate, tmp_path:
     with rules_in_force(tmp_path, NEW, NO_SUMMER):
         both = await shifted(app, NOON)
 
-        def claim(tx: Transaction) -> list[Any]:
+        def claim(tx: Transaction) -> Sequence[Any]:
             lease: dict[str, Any] = {"lease_token": uuid4(), "lease_until": IN_LISBON + A_DAY, "worker": "somebody"}
             return claim_due(tx, action_type="mail", now=IN_LISBON, limit=1, **lease)
 

@@ -17,7 +17,7 @@ from postdate.bench.subject import ACTION_TYPE, LEASE, TARGET
 from postdate.clock import host_time
 from postdate.domain.action import SEPARATOR
 from postdate.ids import TimeOrderedIds
-from postdate.store.queue import CLAIMED
+from postdate.store.claimed import CLAIMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

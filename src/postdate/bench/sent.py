@@ -16,7 +16,7 @@ from postdate.clock import host_time
 from postdate.domain.outcome import Published
 from postdate.domain.settle import settle
 from postdate.engine.claim import Claimer, claim_round
-from postdate.engine.settle import ending_of, settle_set
+from postdate.engine.settle import EndingSet, ending_of, settle_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -88,7 +88,7 @@ def _fire_one(app: Postdate, tx: Transaction) -> None:
         ending_of(one, settle(Published(provider_id="raw"), attempt_count=1, policy=policy, now=now, jitter=0.0))
         for one in claimed
     ]
-    settle_set(tx, types, endings, now=now)
+    settle_set(tx, types, EndingSet.of(tx.tables, endings), now=now)
 
 
 @contextmanager

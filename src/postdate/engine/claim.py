@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 from postdate.domain.pause import stopped_types
 from postdate.domain.restore import gone_back
 from postdate.domain.settle import duplicate, expired, settle
 from postdate.engine.misfire import missed
 from postdate.engine.quiet import QuietLook
-from postdate.engine.settle import Ending, ending_of, settle_set
+from postdate.engine.settle import Ending, EndingSet, ending_of, settle_set
 from postdate.store.pauses import hold_claimed, hold_due, in_force
 from postdate.store.queue import claim_due
 from postdate.store.terms import claim_terms
@@ -37,8 +37,9 @@ LOOK_AHEAD = 5_000
 class ClaimRound:
     """What one look at the queue brought."""
 
-    runnable: Sequence[Claimed]
-    settled: int
+    by_type: Sequence[Sequence[Claimed]] = ()
+    """What is to be run; it may not have been read yet."""
+    settled: int = 0
     """Claimed, but not to be run: expired, duplicates of what went out, missed repetitions, or within quiet hours."""
     held: int = 0
     """Put on hold, since their workspace is paused."""
@@ -48,14 +49,23 @@ class ClaimRound:
     """Whether nothing was claimed, since the whole installation is on hold."""
 
     @property
+    def runnable(self) -> Sequence[Claimed]:
+        """What is to be run, of all types."""
+        return [one for claimed in self.by_type for one in claimed]
+
+    def read(self) -> Self:
+        """Return the same with what is to be run read, which takes longer than a transaction should be open for it."""
+        return replace(self, by_type=[list(claimed) for claimed in self.by_type])
+
+    @property
     def due_count(self) -> int:
         """How many due actions were found."""
-        return len(self.runnable) + self.settled + self.held
+        return sum(map(len, self.by_type)) + self.settled + self.held
 
     def __add__(self, other: ClaimRound) -> ClaimRound:
         """Return what both brought together."""
         return ClaimRound(
-            runnable=[*self.runnable, *other.runnable],
+            by_type=[*self.by_type, *other.by_type],
             settled=self.settled + other.settled,
             held=self.held + other.held,
             stopped=self.stopped | other.stopped,
@@ -95,9 +105,9 @@ def claim_round(
     """
     terms = claim_terms(tx)
     if terms.held or gone_back(terms.last_tick_at, seen):
-        return ClaimRound(runnable=(), settled=0, barred=True)
+        return ClaimRound(barred=True)
     stopped = stopped_types(terms.pauses)
-    found = ClaimRound(runnable=(), settled=0, stopped=stopped & set(free))
+    found = ClaimRound(stopped=stopped & set(free))
     for name, slots in free.items():
         if name not in stopped:
             found += _claim_type(tx, claimer, types[name], slots, terms=terms, now=now, due_by=due_by or now)
@@ -125,6 +135,8 @@ def _claim_type(
         lease_until=lease_end(action_type, now=due_by, lease=claimer.lease, margin=claimer.margin),
         worker=claimer.worker,
     )
+    if claimed.is_plain and not terms.pauses and not terms.any_quiet_hours:
+        return ClaimRound(by_type=[claimed])
     endings = _expired_or_duplicate(claimed)
     left = _without(claimed, endings)
     on_hold, more = _held(tx, left, terms, action_type=action_type.name, token=claimer.token, now=now)
@@ -133,8 +145,8 @@ def _claim_type(
     left = _without(left, not_run_late)
     deferred = _deferred(tx, left, action_type, terms, now=due_by, zone_of=claimer.zone_of)
     endings += [*not_run_late, *deferred]
-    settle_set(tx, {action_type.name: action_type}, endings, now=now)
-    return ClaimRound(runnable=_without(left, deferred), settled=len(endings), held=len(on_hold) + more)
+    settle_set(tx, {action_type.name: action_type}, EndingSet.of(tx.tables, endings), now=now)
+    return ClaimRound(by_type=[_without(left, deferred)], settled=len(endings), held=len(on_hold) + more)
 
 
 def lease_end(action_type: ActionType, *, now: datetime, lease: timedelta, margin: timedelta) -> datetime:

@@ -16,7 +16,7 @@ from postdate.domain.outcome import Unconfirmed
 from postdate.domain.settle import Finished, Policy, Settlement, never_started, settle
 from postdate.domain.states import Status
 from postdate.engine.run import LOOKUP_SECONDS
-from postdate.engine.settle import Ending, settle_set
+from postdate.engine.settle import Ending, EndingSet, settle_set
 from postdate.store.queue import doubtful_leases, lost_leases, take_over
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Recovery:
             but=ours,
         )
         endings = [self._ending(lease, now) for lease in lost]
-        settled = settle_set(tx, self._types, endings, now=now)
+        settled = settle_set(tx, self._types, EndingSet.of(tx.tables, endings), now=now)
         return [ending for ending in endings if ending.action_id in settled]
 
     def _taken_over(self, tx: Transaction, now: datetime, *, ours: Collection[Lease]) -> list[Claimed]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -60,7 +61,7 @@ class Rounds:
         """How far ahead to claim: not at all in a single pass, which no alarm follows."""
         self._begun: UUID | None = None
         """The token of the last round whose transaction has begun."""
-        self._last = ClaimRound(runnable=(), settled=0)
+        self._last = ClaimRound()
 
     async def claim_all(self, *, seen: datetime | None) -> int:
         """Claim and start until nothing more is due or startable, and return how many actions were due.
@@ -75,7 +76,8 @@ class Rounds:
         try:
             while (free := self._free_slots()) and monotonic() < until:
                 self._moved()
-                found = self._last = await self._claimed(free, seen)
+                found = await self._claimed(free, seen)
+                self._last = replace(found, by_type=())  # which must not keep them in memory
                 await beginning.add(map(self._taken_up, found.runnable))
                 due_count += found.due_count
                 if not found.due_count:
@@ -95,7 +97,7 @@ class Rounds:
 
     def bar(self) -> None:
         """Note that the whole installation is on hold: there is nothing to look for."""
-        self._last = ClaimRound(runnable=(), settled=0, barred=True)
+        self._last = ClaimRound(barred=True)
 
     async def hand_back(self) -> None:
         """Hand back what was claimed without our hearing of it."""
@@ -121,7 +123,8 @@ class Rounds:
     async def _claimed(self, free: Mapping[str, int], seen: datetime | None) -> ClaimRound:
         token = uuid4()
         try:
-            return await self._kernel.work(partial(self._claim, free=free, seen=seen, token=token))
+            # read here, so that where a row makes no sense all of them are handed back
+            return (await self._kernel.work(partial(self._claim, free=free, seen=seen, token=token))).read()
         except BaseException:
             if self._begun == token:
                 self._unheard.note(token, lease_ends=self._lease_ends())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from postdate.domain.action import ENGINE
 from postdate.domain.settle import Finished, Settlement
 from postdate.hooks import tell_settled
-from postdate.store.outcomes import settle_claimed
+from postdate.store.outcomes import Settling, settle_claimed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from postdate.domain.action import Claimed
     from postdate.registry import ActionType
+    from postdate.store.schema import Tables
     from postdate.store.transaction import Transaction
 
 
@@ -35,27 +37,33 @@ def ending_of(claimed: Claimed, settlement: Settlement) -> Ending:
     return Ending(action.id, action.action_type, claimed.lease_token, settlement)
 
 
-def settle_set(
-    tx: Transaction, types: Mapping[str, ActionType], endings: Sequence[Ending], *, now: datetime
-) -> frozenset[UUID]:
+@dataclass(frozen=True)
+class EndingSet:
+    """Endings that are to be settled in one transaction."""
+
+    endings: Sequence[Ending]
+    by_lease: Sequence[Settling]
+
+    @classmethod
+    def of(cls, tables: Tables, endings: Sequence[Ending]) -> Self:
+        """Write what can be written of them before the transaction."""
+        by_lease: defaultdict[UUID, dict[UUID, Settlement]] = defaultdict(dict)
+        for ending in endings:
+            by_lease[ending.lease_token][ending.action_id] = ending.settlement
+        return cls(endings, [Settling.of(tables, token, settlements) for token, settlements in by_lease.items()])
+
+
+def settle_set(tx: Transaction, types: Mapping[str, ActionType], ended: EndingSet, *, now: datetime) -> frozenset[UUID]:
     """Settle these claims, tell the hooks of their types, and return the actions that were settled.
 
     The others have lost their lease, or another transaction has their row in hand (`still_leased`).
     """
-    if not endings:
-        return frozenset()
-    by_lease: defaultdict[UUID, dict[UUID, Settlement]] = defaultdict(dict)
-    for ending in endings:
-        by_lease[ending.lease_token][ending.action_id] = ending.settlement
-    won = {
-        token: settle_claimed(tx, lease_token=token, settlements=settlements, now=now, actor=ENGINE)
-        for token, settlements in by_lease.items()
-    }
+    won = {each.lease_token: settle_claimed(tx, each, now=now, actor=ENGINE) for each in ended.by_lease}
     with_hook = {name for name, action_type in types.items() if action_type.settled is not None}
     if with_hook:
         finished = {
             ending.action_id: ending.action_type
-            for ending in endings
+            for ending in ended.endings
             if ending.action_type in with_hook
             and isinstance(ending.settlement, Finished)
             and ending.action_id in won[ending.lease_token]  # it may be in the set twice, by a lease that was lost

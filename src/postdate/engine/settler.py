@@ -14,7 +14,7 @@ import structlog
 from sqlalchemy.exc import DataError, IntegrityError
 
 from postdate.domain.settle import Settlement, settle
-from postdate.engine.settle import ending_of, settle_set
+from postdate.engine.settle import EndingSet, ending_of, settle_set
 from postdate.engine.waits import Waits
 from postdate.errors import EngineBroken
 from postdate.store.leases import lease_of
@@ -162,10 +162,11 @@ class Settler:
     async def _settle(self, batch: Sequence[Ended]) -> list[Ended]:
         """Settle these runs in one transaction, and return those whose rows are locked."""
         now = self._kernel.clock.now()
-        endings = [ending_of(ended.claimed, self._settlement(ended, now)) for ended in batch]
+        endings = [ending_of(each.claimed, self._settlement(each, now)) for each in batch]
+        ended = EndingSet.of(self._kernel.tables, endings)
 
         def write(tx: Transaction) -> tuple[set[Lease], set[Lease]]:
-            won = settle_set(tx, self._types, endings, now=now)
+            won = settle_set(tx, self._types, ended, now=now)
             if len(won) == len(endings):
                 return set(), set()
             lost = {(end.action_id, end.lease_token) for end in endings if end.action_id not in won}
@@ -174,7 +175,7 @@ class Settler:
         lost, locked = await self._kernel.work(write)
         for action_id, _ in lost - locked:
             _log.warning("lost the lease before settling; nothing changed", action=str(action_id))
-        return [ended for ended in batch if lease_of(ended.claimed) in locked] if locked else []
+        return [each for each in batch if lease_of(each.claimed) in locked] if locked else []
 
     def _settlement(self, ended: Ended, now: datetime) -> Settlement:
         action = ended.claimed.action

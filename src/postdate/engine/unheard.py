@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from postdate.domain.settle import never_started
-from postdate.engine.settle import Ending, settle_set
+from postdate.engine.settle import Ending, EndingSet, settle_set
 from postdate.store.leases import held_under
 
 if TYPE_CHECKING:
@@ -63,4 +63,4 @@ class Unheard:
             )
             for held in held_under(tx, token, lease_ends=ends)
         ]
-        return len(endings), len(settle_set(tx, self._types, endings, now=now))
+        return len(endings), len(settle_set(tx, self._types, EndingSet.of(tx.tables, endings), now=now))

@@ -109,14 +109,14 @@ def _insert_one_by_one(tx: Transaction, requests: Sequence[Request]) -> Admissio
 
 def _insert_set(tx: Transaction, requests: Sequence[Request]) -> frozenset[UUID]:
     """Write `queue` first, in the order of the requests, then `actions` for those that got in."""
-    queued = rowset_texts(tx, "asked", _queued_types(tx), _queue_columns(requests))
+    queued = rowset_texts(tx.tables, "asked", _queued_types(tx), _queue_columns(requests))
     admitted = frozenset(tx.execute(tx.prepared(_insert_of_queued), queued).scalars())
     winners = [request for request in requests if request.id in admitted]
     if winners:
         columns = _action_columns(winners)
         # what nobody asked for is null anyway: half of the columns, as a rule
         given = tuple(name for name, values in columns.items() if any(value is not None for value in values))
-        asked = rowset_texts(tx, "asked", _types(tx.tables.actions, given), columns)
+        asked = rowset_texts(tx.tables, "asked", _types(tx.tables.actions, given), columns)
         tx.execute(tx.prepared(_insert_of_asked, given), asked)
         announce_queued(tx, columns["publish_at"], now=requests[0].created_at)
     return admitted
@@ -162,7 +162,7 @@ def guarded_keys(tx: Transaction, keys: Collection[str], *, but: Collection[UUID
     """
     if not keys:
         return {}
-    wanted = {"keys": set_text(tx, tx.tables.outcomes.c.key.type, keys)}
+    wanted = {"keys": set_text(tx.tables, tx.tables.outcomes.c.key.type, keys)}
     found = tx.execute(tx.prepared(_guards_of_keys), wanted).all()
     return {row.key: row.action_id for row in found if row.action_id not in but}
 

@@ -42,7 +42,7 @@ def claim_lines(
         *((rule_id, at, None, str(why)) for rule_id, at, why in left_out),
     ]
     columns = dict(zip(_CLAIMED, zip(*lines, strict=True), strict=True))
-    asked = rowset_texts(tx, "lines", _claimed_types(tx), columns) | {"now": now}
+    asked = rowset_texts(tx.tables, "lines", _claimed_types(tx), columns) | {"now": now}
     return set(tx.execute(tx.prepared(_insert_of_lines), asked).scalars()) - {None}
 
 

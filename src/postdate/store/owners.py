@@ -48,7 +48,7 @@ def hold_existing_owners(
     wanted = {what: ids for what, ids in owners.items() if ids}
     if not wanted:
         return {}
-    texts = {what: set_text(tx, Identifier(), ids) for what, ids in wanted.items()}
+    texts = {what: set_text(tx.tables, Identifier(), ids) for what, ids in wanted.items()}
     found = {(row.what, row.id) for row in tx.execute(tx.prepared(_held, tuple(wanted)), texts)}
     asked = [(what, owner) for what, ids in wanted.items() for owner in sorted(ids)]
     return {each: OwnerNotFound(what=each[0], ident=each[1]) for each in asked if each not in found}

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Integer, bindparam, case, func, not_, null, select, union_all, update
 
-from postdate.domain.action import Action, Claimed
-from postdate.domain.states import Status
-from postdate.store.actions import INTENT, PLAIN, guard_of, intent_of
-from postdate.store.read_all import read_all
+from postdate.store.claimed import ClaimedSet, claimed_under
+from postdate.store.read_all import Rows
 from postdate.store.sets import one_of, one_of_named, selected_by, set_text
 
 if TYPE_CHECKING:
@@ -23,12 +21,6 @@ if TYPE_CHECKING:
 
     from postdate.store.leases import Lease
     from postdate.store.transaction import Transaction
-
-_STANDING = ("attempt_count", "last_error", "submitted_at", "key")
-"""What the queue tells of a claimed action, by the names of its fields; without the key it would put one together."""
-
-CLAIMED = (*_STANDING, *PLAIN)
-"""With which fields of an action a row of `_under_lease` begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +46,7 @@ def claim_due(
     lease_until: datetime,
     worker: str,
     due_by: datetime | None = None,
-) -> list[Claimed]:
+) -> ClaimedSet:
     """Claim up to `limit` queued actions of one type that are due, in the order of `(due_at, action_id)`.
 
     - Only unleased rows with `due_at <= now` that no pause holds are taken; rows that another transaction is claiming
@@ -74,8 +66,8 @@ def claim_due(
         "worker": worker,
     }
     if not tx.execute(tx.prepared(_update_of_due), asked).rowcount:
-        return []
-    return _claimed(tx, action_type, lease_token=lease_token, lease_until=lease_until)
+        return ClaimedSet(Rows((), {}), lease_token=lease_token, lease_until=lease_until)
+    return claimed_under(tx, action_type, lease_token=lease_token, lease_until=lease_until)
 
 
 def _update_of_due(tx: Transaction) -> Update:
@@ -101,41 +93,6 @@ def _update_of_due(tx: Transaction) -> Update:
             started_at=begins,
             attempt_count=q.c.attempt_count + 1,
         )
-    )
-
-
-def _claimed(tx: Transaction, action_type: str, *, lease_token: UUID, lease_until: datetime) -> list[Claimed]:
-    """Return what has just been claimed of one type, in the order in which it is due."""
-    wanted = {"wanted_type": action_type, "token": lease_token, "until": lease_until}
-    claimed = []
-    for row in read_all(tx, _under_lease, wanted):
-        fields = dict(zip(CLAIMED, row, strict=False))
-        due_at, guard, *intent = row[len(CLAIMED) :]
-        if intent[0] is not None:
-            fields["intent"] = intent_of(intent)
-        fields["status"] = Status.SUBMITTED
-        fields["updated_at"] = fields["submitted_at"]
-        claimed.append(Claimed(Action.read(fields), lease_token, lease_until, due_at, guard is not None))
-    return claimed
-
-
-def _under_lease(tx: Transaction) -> Select[Any]:
-    """By the end of the lease, which has an index; the token has none, and needs none beside it."""
-    q, a = tx.tables.queue, tx.tables.actions
-    fields = {**{name: q.c[name] for name in _STANDING}, **{name: a.c[name] for name in PLAIN}}
-    token = bindparam("token", type_=q.c.lease_token.type)
-    until = bindparam("until", type_=q.c.lease_until.type)
-    type_ = q.c.action_type.concat("")  # no column, or the planner may take an index that begins with the type
-    return (
-        select(
-            *(fields[name] for name in CLAIMED),
-            q.c.due_at,
-            guard_of(tx, q.c.key).label("guard"),
-            *(a.c[name] for name in INTENT),
-        )
-        .where(q.c.lease_until == until, q.c.lease_token == token, type_ == bindparam("wanted_type"))
-        .where(a.c.id == q.c.action_id)
-        .order_by(q.c.due_at, q.c.action_id)
     )
 
 
@@ -222,12 +179,12 @@ def take_over(
     lease_token: UUID,
     lease_until: datetime,
     worker: str,
-) -> list[Claimed]:
+) -> ClaimedSet:
     """Take over lost leases of one type, without counting an attempt, to find out what became of the actions."""
     q = tx.tables.queue
     lost = one_of(tx, q.c.action_id, action_ids) & q.c.lease_token.is_not(None) & (q.c.lease_until <= now)
     tx.execute(update(q).where(lost).values(lease_token=lease_token, lease_until=lease_until, claimed_by=worker))
-    return _claimed(tx, action_type, lease_token=lease_token, lease_until=lease_until)
+    return claimed_under(tx, action_type, lease_token=lease_token, lease_until=lease_until)
 
 
 def lock_queued(tx: Transaction, action_ids: Collection[UUID]) -> set[UUID]:
@@ -237,7 +194,7 @@ def lock_queued(tx: Transaction, action_ids: Collection[UUID]) -> set[UUID]:
     """
     if tx.is_sqlite:
         return set(action_ids)
-    wanted = {"ids": set_text(tx, tx.tables.queue.c.action_id.type, action_ids)}
+    wanted = {"ids": set_text(tx.tables, tx.tables.queue.c.action_id.type, action_ids)}
     return set(tx.execute(tx.prepared(_unlocked), wanted).scalars())
 
 

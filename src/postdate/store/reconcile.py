@@ -22,7 +22,7 @@ def standing_under(tx: Transaction, keys: Collection[str]) -> dict[str, Standing
     """Return the active actions with these keys, whoever made them, by key."""
     if not keys:
         return {}
-    wanted = {"keys": set_text(tx, tx.tables.queue.c.key.type, keys)}
+    wanted = {"keys": set_text(tx.tables, tx.tables.queue.c.key.type, keys)}
     found: Iterable[Any] = tx.execute(tx.prepared(_active), wanted)
     return {
         key: Standing(
@@ -47,7 +47,7 @@ def terminal_keys(tx: Transaction, keys: Collection[str]) -> set[str]:
     """
     if not keys:
         return set()
-    wanted = {"keys": set_text(tx, tx.tables.outcomes.c.key.type, keys)}
+    wanted = {"keys": set_text(tx.tables, tx.tables.outcomes.c.key.type, keys)}
     return set(tx.execute(tx.prepared(_terminal), wanted).scalars())
 
 

@@ -107,7 +107,7 @@ def _due_looks(tx: Transaction) -> Select[Any]:
 
 def hold_rules_to_look_at(tx: Transaction, rule_ids: Collection[UUID], *, now: datetime) -> list[RecurringRule]:
     """Return those of the rules that are still to be looked at and that nobody else has in hand, and hold them."""
-    asked = {"ids": set_text(tx, tx.tables.recurring_schedules.c.id.type, rule_ids), "now": now}
+    asked = {"ids": set_text(tx.tables, tx.tables.recurring_schedules.c.id.type, rule_ids), "now": now}
     return _rules(tx, tx.prepared(_due_looks_held), asked)
 
 
@@ -129,8 +129,10 @@ def note_looks(tx: Transaction, looks: Sequence[Noted]) -> None:
     """Write what looks at held rules came to."""
     if looks:
         columns = dict(zip(Noted._fields, zip(*looks, strict=True), strict=True))
-        ids = set_text(tx, tx.tables.recurring_schedules.c.id.type, columns["id"])
-        tx.execute(tx.prepared(_update_of_looks), {**rowset_texts(tx, "noted", _noted_types(tx), columns), "ids": ids})
+        ids = set_text(tx.tables, tx.tables.recurring_schedules.c.id.type, columns["id"])
+        tx.execute(
+            tx.prepared(_update_of_looks), {**rowset_texts(tx.tables, "noted", _noted_types(tx), columns), "ids": ids}
+        )
 
 
 def _update_of_looks(tx: Transaction) -> Update:

@@ -44,6 +44,7 @@ class Tables:
     """Our tables under the names they have in one database."""
 
     names: Names
+    is_sqlite: bool
     metadata: MetaData
     profiles: Table
     workspaces: Table
@@ -72,6 +73,7 @@ def tables(names: Names, dialect: str) -> Tables:
     builder = _Builder(metadata, names.prefix)
     return Tables(
         names=names,
+        is_sqlite=dialect == "sqlite",
         metadata=metadata,
         profiles=_profiles(builder) if names.profiles is None else _host_owners(names.profiles),
         workspaces=_workspaces(builder) if names.workspaces is None else _host_owners(names.workspaces),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_core import to_json
 from sqlalchemy import Integer, Text, bindparam, cast, column, func, literal_column, select, type_coerce
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from postdate.store.types import Identifier, Instant, Json
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from sqlalchemy.sql.expression import ColumnElement, FromClause
     from sqlalchemy.types import TypeEngine
 
+    from postdate.store.schema import Tables
     from postdate.store.transaction import Transaction
 
 
 def one_of(tx: Transaction, col: ColumnElement[Any], values: Collection[Any]) -> ColumnElement[bool]:
     """Return `col in values`, as a condition that stays on the index of `col` whatever the statistics say."""
-    return _among(tx, col, bindparam(None, set_text(tx, col.type, values), type_=Text, unique=True))
+    return _among(tx, col, bindparam(None, set_text(tx.tables, col.type, values), type_=Text, unique=True))
 
 
 def one_of_named(tx: Transaction, col: ColumnElement[Any], name: str) -> ColumnElement[bool]:
@@ -36,9 +38,9 @@ def one_of_named(tx: Transaction, col: ColumnElement[Any], name: str) -> ColumnE
     return _among(tx, col, bindparam(name, type_=Text))
 
 
-def set_text(tx: Transaction, type_: TypeEngine[Any], values: Collection[Any]) -> str:
-    """Return the values as the text in which they travel."""
-    return _json_text(tx, [values], [type_]) if tx.is_sqlite else _array_text(type_, values)
+def set_text(tables: Tables, type_: TypeEngine[Any], values: Collection[Any]) -> str:
+    """Return the values as the text in which they travel to the database of these tables."""
+    return _json_text([values], [type_]) if tables.is_sqlite else _array_text(type_, values)
 
 
 def _among(tx: Transaction, col: ColumnElement[Any], values: BindParameter[str]) -> ColumnElement[bool]:
@@ -75,7 +77,7 @@ def rowset(
     tx: Transaction, name: str, types: Mapping[str, TypeEngine[Any]], columns: Mapping[str, Sequence[Any]]
 ) -> FromClause:
     """Return rows, given by their columns, as something to select from, in the given order."""
-    texts = rowset_texts(tx, name, types, columns)
+    texts = rowset_texts(tx.tables, name, types, columns)
     return _rowset(
         tx, name, types, {key: bindparam(None, text, type_=Text, unique=True) for key, text in texts.items()}
     )
@@ -88,11 +90,11 @@ def rowset_named(tx: Transaction, name: str, types: Mapping[str, TypeEngine[Any]
 
 
 def rowset_texts(
-    tx: Transaction, name: str, types: Mapping[str, TypeEngine[Any]], columns: Mapping[str, Sequence[Any]]
+    tables: Tables, name: str, types: Mapping[str, TypeEngine[Any]], columns: Mapping[str, Sequence[Any]]
 ) -> dict[str, str]:
     """Return rows as the texts in which they travel, by parameter: a text for each column, or one for all."""
-    if tx.is_sqlite:
-        return {name: _json_text(tx, [columns[key] for key in types], list(types.values()))}
+    if tables.is_sqlite:
+        return {name: _json_text([columns[key] for key in types], list(types.values()))}
     return {f"{name}_{key}": _array_text(type_, columns[key]) for key, type_ in types.items()}
 
 
@@ -119,15 +121,14 @@ def _array_text(type_: TypeEngine[Any], values: Collection[Any]) -> str:
     return f"{{{','.join(elements)}}}"
 
 
-def _json_text(tx: Transaction, columns: Iterable[Collection[Any]], types: Sequence[TypeEngine[Any]]) -> str:
+def _json_text(columns: Iterable[Collection[Any]], types: Sequence[TypeEngine[Any]]) -> str:
     """Return rows as one JSON text, each value as its type writes it to SQLite."""
-    dialect = tx.connection.dialect
     written: list[Collection[Any]] = []
     for values, type_ in zip(columns, types, strict=True):
         if isinstance(type_, _PLAIN):
             written.append(values)
         else:
-            write = type_.dialect_impl(dialect).bind_processor(dialect) or _plain_text
+            write = type_.dialect_impl(_SQLITE).bind_processor(_SQLITE) or _plain_text
             different, times = _different(type_, values)
             written.append([write(value) for value in different] * times)
     return to_json(list(zip(*written, strict=True))).decode()
@@ -155,6 +156,9 @@ _ELEMENTS: dict[type[TypeEngine[Any]], Callable[[Any], str]] = {
     Integer: str,
 }
 """How PostgreSQL reads the elements of an array; texts, and whatever else there is, in quotes."""
+
+_SQLITE = sqlite.dialect()
+"""What SQLAlchemy asks how a type is written, whichever connection it is for."""
 
 _PLAIN = (Identifier, Integer)
 """What JSON writes as these do."""

@@ -40,7 +40,7 @@ class Transaction:
     @property
     def is_sqlite(self) -> bool:
         """Whether this is SQLite: a single writer, no row locks, no arrays."""
-        return self.connection.dialect.name == "sqlite"
+        return self.tables.is_sqlite
 
     def insert(self, table: Table) -> postgresql.Insert | sqlite.Insert:
         """Begin an INSERT that can say ON CONFLICT, for which SQLAlchemy has no common word."""

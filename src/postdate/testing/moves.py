@@ -13,7 +13,7 @@ from postdate.domain.outcome import Deferred, NotSent, Published, Rejected, Skip
 from postdate.domain.settle import Policy, Settlement, duplicate, expired, never_started, settle
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import MoveRefused
-from postdate.store.outcomes import settle_claimed, withdraw_queued
+from postdate.store.outcomes import Settling, settle_claimed, withdraw_queued
 from postdate.store.queue import claim_due
 
 if TYPE_CHECKING:
@@ -102,9 +102,8 @@ def settle_as(app: Postdate, action: Action, cause: Cause, *, lease_token: UUID 
         now = app.kernel.now(tx)
         token = lease_token or lease_of(tx, action.id) or uuid4()
         ending = settlement(cause, attempt_count=max(action.attempt_count, 1), now=now)
-        return action.id in settle_claimed(
-            tx, lease_token=token, settlements={action.id: ending}, now=now, actor=ENGINE
-        )
+        settling = Settling.of(tx.tables, token, {action.id: ending})
+        return action.id in settle_claimed(tx, settling, now=now, actor=ENGINE)
 
 
 def settlement(cause: Cause, *, attempt_count: int, now: datetime) -> Settlement:

@@ -70,7 +70,7 @@ class ClaimedCases:
         kept, *_ = _claimed(scene, *made, now=began, token=uuid4())[POST]
         now = scene.clock.advance(2 * LEASE)
 
-        def taken_over(tx: Transaction) -> dict[str, list[Claimed]]:
+        def taken_over(tx: Transaction) -> dict[str, Sequence[Claimed]]:
             renew_leases(tx, [lease_of(kept)], lease_until=now + LEASE)
             over = partial(take_over, tx, now=now, lease_token=token, lease_until=now + LEASE, worker="other")
             return {name: over(name, ids) for name, ids in made.items()}
@@ -88,10 +88,10 @@ def _due(scene: Scene, action_type: str) -> list[UUID]:
     return [action.id for action in reversed(made)]
 
 
-def _claimed(scene: Scene, *action_types: str, now: datetime, token: UUID) -> dict[str, list[Claimed]]:
+def _claimed(scene: Scene, *action_types: str, now: datetime, token: UUID) -> dict[str, Sequence[Claimed]]:
     """Claim all that is due of these types under one token, as a round of the engine does."""
 
-    def claim_all(tx: Transaction) -> dict[str, list[Claimed]]:
+    def claim_all(tx: Transaction) -> dict[str, Sequence[Claimed]]:
         lease: Values = {"lease_token": token, "lease_until": now + LEASE, "worker": "test"}
         return {name: claim_due(tx, action_type=name, now=now, limit=100, **lease) for name in action_types}
 

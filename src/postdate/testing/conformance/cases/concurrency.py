@@ -11,7 +11,7 @@ import pytest
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import AlreadyPublished, AlreadyScheduled, IdempotencyConflict, MoveRefused, OverlapTaken
 from postdate.store.idempotency import purge_expired
-from postdate.store.outcomes import settle_claimed
+from postdate.store.outcomes import Settling, settle_claimed
 from postdate.store.queue import claim_due
 from postdate.store.transaction import Transaction
 from postdate.testing.conformance.outsider import sqlstate
@@ -196,7 +196,7 @@ def _settle(scene: Scene, connection: Connection, action: Action, ending: Cause)
     tx, now = Transaction.on(connection, scene.app.kernel.names), scene.clock.now()
     token = lease_of(tx, action.id) or uuid4()
     endings = {action.id: settlement(ending, attempt_count=action.attempt_count, now=now)}
-    return settle_claimed(tx, lease_token=token, settlements=endings, now=now, actor="engine")
+    return settle_claimed(tx, Settling.of(tx.tables, token, endings), now=now, actor="engine")
 
 
 def _change(scene: Scene, verb: str, action: Action) -> Callable[[Connection], Any]:

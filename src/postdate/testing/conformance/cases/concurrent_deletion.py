@@ -10,7 +10,7 @@ import pytest
 
 from postdate.domain.states import Cause, Reason, Status
 from postdate.errors import PostdateError
-from postdate.store.outcomes import settle_claimed
+from postdate.store.outcomes import Settling, settle_claimed
 from postdate.store.queue import claim_due
 from postdate.store.transaction import Transaction
 from postdate.testing.conformance.cases.deletion import OURS, OWNERS
@@ -54,7 +54,7 @@ def _settle(scene: Scene, tx: Transaction, actions: Sequence[Action], causes: Se
     now = scene.clock.now()
     pairs = zip(actions, causes, strict=True)
     endings = {action.id: settlement(cause, attempt_count=1, now=now) for action, cause in pairs}
-    return settle_claimed(tx, lease_token=token, settlements=endings, now=now, actor="engine")
+    return settle_claimed(tx, Settling.of(tx.tables, token, endings), now=now, actor="engine")
 
 
 def _verb(name: str, **kwargs: Any) -> Deed:

@@ -11,7 +11,7 @@ import pytest
 
 from postdate.domain.outcome import Unconfirmed
 from postdate.domain.states import Cause, Reason, Status
-from postdate.store.outcomes import settle_claimed
+from postdate.store.outcomes import Settling, settle_claimed
 from postdate.store.queue import claim_due
 from postdate.testing.moves import LEASE, claim, lease_of, settle_as, settlement
 from postdate.testing.scene import POST, REMINDER
@@ -82,7 +82,7 @@ class FenceCases:
             for action, cause in zip(actions, causes, strict=True)
         }
         with scene.app.kernel.transaction(None) as tx:
-            won = settle_claimed(tx, lease_token=token, settlements=endings, now=now, actor="engine")
+            won = settle_claimed(tx, Settling.of(tx.tables, token, endings), now=now, actor="engine")
         assert won == set(held)
         stand = [scene.get(action).status for action in actions]
         assert stand == [Status.PUBLISHED, Status.QUEUED, Status.FAILED, Status.SUBMITTED]
@@ -103,7 +103,8 @@ class FenceCases:
         assert claim(app, scene.get(anew))
         lost = [(scene.get(each), app.sync.history(each.id)) for each in (anew, again, ended)]
         endings = {each.id: settlement(ending, attempt_count=1, now=now) for each in made}
-        settle = partial(settle_claimed, lease_token=token, settlements=endings, now=now, actor="engine")
+        settling = Settling.of(app.kernel.tables, token, endings)
+        settle = partial(settle_claimed, settling=settling, now=now, actor="engine")
         assert scene.await_(app.kernel.work(settle)) == {first.id, second.id}
         assert [(scene.get(each), app.sync.history(each.id)) for each, _ in lost] == lost
         assert {app.sync.history(each.id)[-1].cause for each in (first, second)} == {ending}
