@@ -354,7 +354,8 @@ class SchemaMismatch(Misconfigured):
             advice = "it was migrated by a newer postdate: upgrade this installation"
         else:
             advice = "run `postdate db upgrade` on it, or `app.migrate()`"
-        super().__init__(f"the schema is at {found or 'nothing'}, this version needs {expected}: {advice}")
+        standing = "the database has no schema of postdate's" if found is None else f"the schema is at {found}"
+        super().__init__(f"{standing}, this version needs {expected}: {advice}")
 
 
 class ClockUnset(Misconfigured):
