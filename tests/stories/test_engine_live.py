@@ -181,7 +181,7 @@ async def test_an_engine_goes_on_without_a_type_that_is_not_required_unless_it_i
 
 async def test_the_engine_refuses_a_database_without_our_schema(empty_database_url: str) -> None:
     app = Postdate(empty_database_url)
-    with pytest.raises(SchemaMismatch, match="has no schema of postdate.s, .*`postdate db upgrade`"):
+    with pytest.raises(SchemaMismatch, match=r"has no schema of postdate.s, .*`postdate db upgrade`"):
         await app.run()
     await app.close()
 
