@@ -44,7 +44,7 @@ def measure(
     what: What,
     *,
     rows: int | None = None,
-    rounds: int = 3,
+    rounds: int = 5,
     processes: int = 2,
     database_url: str | None = None,
     kind: Kind = "postgresql",

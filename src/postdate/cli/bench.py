@@ -9,7 +9,7 @@ from rich.text import Text
 
 from postdate.bench import Figure, Kind, What, measure
 from postdate.cli.command import command
-from postdate.cli.failure import ExitCode
+from postdate.cli.failure import ExitCode, tell
 from postdate.cli.installation import Installation
 from postdate.cli.options import JsonFlag
 from postdate.cli.printing import Stdout
@@ -24,7 +24,7 @@ def bench(
     what: Annotated[What, typer.Argument(help="What to measure.", show_default=False)],
     *,
     rows: Annotated[int | None, typer.Option(min=1, help="How many actions, rules or seconds.")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="How often a drain is repeated; medians are printed.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="How often a drain is repeated; medians are printed.")] = 5,
     processes: Annotated[int, typer.Option(min=1, help="How many engines drain together at the end.")] = 2,
     on: Annotated[Kind, typer.Option(help="What to start, without --database-url.")] = "postgresql",
     as_json: JsonFlag = False,
@@ -33,6 +33,7 @@ def bench(
 
     It works in a schema, or a file, of its own and removes it. Without --database-url it starts a server for itself.
     """
+    tell("measuring: the first figures may take a minute or two")
     if not as_json:
         Stdout().print(Text(_HEAD, style="bold"))
     missed = False
