@@ -15,7 +15,7 @@ from postdate import Context, NotSent, Postdate, Published, Reason, Status, Unco
 from postdate.engine.recover import FOREIGN_GRACE
 from postdate.store.queue import claim_due
 from postdate.store.read_all import Rows
-from tests.stories.conftest import NOON, until
+from tests.stories.conftest import NOON, running, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -272,6 +272,35 @@ async def test_what_was_claimed_beside_what_cannot_be_read_is_handed_back(app: P
     assert (await app.tick()).due_count == 3
     assert [(await app.get(each.id)).attempt_count for each in made] == [1, 1, 1]
     assert sorted(ran) == ["a", "b", "c"]
+
+
+async def test_what_cannot_be_read_does_not_fill_the_history_of_what_is_claimed_beside_it(
+    app: Postdate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine tries again and again: handed back once, then the claim is undone before anybody sees it."""
+
+    @app.action("act")
+    async def act(ctx: Context, payload: dict[str, object]) -> None: ...
+
+    action = await app.schedule("act", {}, at=NOON)
+    read, tried = Rows.read, count(1)
+    times = 0
+
+    def refuse(rows: Rows, row: Sequence[Any]) -> Sequence[Any]:
+        nonlocal times
+        times = next(tried)
+        if times > 5:
+            return read(rows, row)
+        raise OverflowError("date value out of range")
+
+    monkeypatch.setattr(Rows, "read", refuse)
+    monkeypatch.setattr("postdate.engine.loop._PAUSE_AFTER_ERROR", 0.0)
+    async with running(app):
+        while (await app.get(action.id)).status is not Status.PUBLISHED:
+            await asyncio.sleep(0)
+    assert times == 6
+    assert [event.cause for event in await app.history(action.id)].count("never_started") == 1
+    assert (await app.get(action.id)).attempt_count == 1
 
 
 def _refuse_the_second() -> Callable[[Rows, Sequence[Any]], Sequence[Any]]:

@@ -62,6 +62,11 @@ class Rounds:
         self._begun: UUID | None = None
         """The token of the last round whose transaction has begun."""
         self._last = ClaimRound()
+        self._reads_within = False
+        """Whether a claim is read within its transaction, and so undone: the last one held what makes no sense.
+
+        That one was handed back, which every action's history tells of: once, not each time that it is tried.
+        """
 
     async def claim_all(self, *, seen: datetime | None) -> int:
         """Claim and start until nothing more is due or startable, and return how many actions were due.
@@ -123,12 +128,15 @@ class Rounds:
     async def _claimed(self, free: Mapping[str, int], seen: datetime | None) -> ClaimRound:
         token = uuid4()
         try:
-            # read here, so that where a row makes no sense all of them are handed back
-            return (await self._kernel.work(partial(self._claim, free=free, seen=seen, token=token))).read()
+            found = await self._kernel.work(partial(self._claim, free=free, seen=seen, token=token))
+            self._reads_within = True
+            found = found.read()
+            self._reads_within = False
         except BaseException:
             if self._begun == token:
                 self._unheard.note(token, lease_ends=self._lease_ends())
             raise
+        return found
 
     def _claim(self, tx: Transaction, *, free: Mapping[str, int], seen: datetime | None, token: UUID) -> ClaimRound:
         # not before the transaction has begun: SQLite may have let us wait for it, and the lease begins here
@@ -143,7 +151,8 @@ class Rounds:
             margin=settings.lease_margin,
             zone_of=self._kernel.zone_of,
         )
-        return claim_round(tx, claimer, free, self._types, now=now, due_by=self._looked_at, seen=seen)
+        found = claim_round(tx, claimer, free, self._types, now=now, due_by=self._looked_at, seen=seen)
+        return found.read() if self._reads_within else found
 
     def _lease_ends(self) -> set[datetime]:
         """Return when the leases of the last round of claims end."""
